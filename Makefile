@@ -1,0 +1,138 @@
+# Every target sets up what it needs in $(VENV); run again, it redoes only what has changed.
+#   make test-core PYTEST_ARGS="-k slice -x"      more arguments for pytest
+#   make test PYTHON=python3.13 VENV=.venv313     another Python, beside the first
+
+PYTHON ?= python3
+VENV = .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip
+PYTEST := $(BIN)/pytest
+# Marks alone would still import TensorFlow, to find out which tests of its folder are marked.
+CORE_SUITE := $(PYTEST) -n 2 -m "not tensorflow and not hostile" \
+    --ignore=tests/tensorflow --ignore=tests/hostile tests
+CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+# Two pips at once in one environment would trip over each other.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+# ------------------------------------------------------------------ use
+
+.PHONY: run
+run: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
+	$(BIN)/gradbag tour
+
+.PHONY: bench
+bench: $(STAMPS)/package $(STAMPS)/tensorflow ## Measure the speed, side by side with TensorFlow
+	$(BIN)/python benchmarks/bench.py
+
+# ------------------------------------------------------------------ check
+
+.PHONY: test
+test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run every test, TensorFlow comparison and mutations included
+	$(CORE_SUITE) $(PYTEST_ARGS)
+	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
+	$(PYTEST) tests/hostile $(PYTEST_ARGS)
+	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
+	MALLOC_PERTURB_=165 $(CORE_SUITE) $(PYTEST_ARGS)
+	$(BIN)/python tests/mutation/run.py
+
+.PHONY: test-core
+test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (under a minute, no TensorFlow)
+	$(CORE_SUITE) $(PYTEST_ARGS)
+
+.PHONY: test-tensorflow
+test-tensorflow: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Compare with the real TensorFlow, bit for bit
+	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
+
+.PHONY: test-hostile
+test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
+	$(PYTEST) tests/hostile $(PYTEST_ARGS)
+
+.PHONY: test-mutation
+test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose; the tests must notice
+	$(BIN)/python tests/mutation/run.py
+
+.PHONY: lint
+lint: $(STAMPS)/package $(STAMPS)/lint ## Check style, types and generated files
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	@echo '$(BIN)/clang-format --dry-run --Werror csrc/**'
+	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	$(BIN)/python -m gradbag.stubs --check
+
+# ------------------------------------------------------------------ write
+
+.PHONY: format
+format: $(STAMPS)/lint ## Rewrite the sources in the project's style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	@echo '$(BIN)/clang-format -i csrc/**'
+	@$(BIN)/clang-format -i $(CPP_FILES)
+
+.PHONY: stubs
+stubs: $(STAMPS)/package ## Write the generated type stubs anew
+	$(BIN)/python -m gradbag.stubs
+
+.PHONY: hooks
+hooks: $(STAMPS)/package $(STAMPS)/lint ## Check the changed files at every git commit
+	$(BIN)/pre-commit install
+
+.PHONY: clean
+clean: ## Remove everything that make has made
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# ------------------------------------------------------------------ set up
+
+# Dependency groups need pip 25.1, newer than the one a virtual environment may be born with.
+$(STAMPS)/venv:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "gradbag needs Python 3.11 or newer; '$(PYTHON)' answers: $$("$(PYTHON)" --version 2>&1 | head -n 1)"; \
+	    echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; \
+	    exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+	$(PIP) install -q --upgrade 'pip>=25.1'
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/build: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group build
+	@touch $@
+
+# The editable install remembers where each module was: it is renewed when one comes or goes, not when one changes.
+$(STAMPS)/modules: $(STAMPS)/venv FORCE
+	@find src -name '*.py' | sort | cmp -s - $@ || find src -name '*.py' | sort > $@
+FORCE:
+
+# A changed Python file needs nothing, a changed C++ file recompiles what includes it.
+$(STAMPS)/package: CMakeLists.txt pyproject.toml $(CPP_FILES) $(STAMPS)/build $(STAMPS)/modules
+	@echo '# Building the package: a minute or two the first time, then only what has changed'
+	$(PIP) install -q --no-build-isolation --editable '.[cli]'
+	@touch $@
+
+$(STAMPS)/test-core: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group test-core
+	@touch $@
+
+$(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || { \
+	    echo "TensorFlow 2.21 has no build for $$($(BIN)/python --version): use Python 3.11, 3.12 or 3.13,"; \
+	    echo "for example: make $(MAKECMDGOALS) PYTHON=python3.13 VENV=.venv313"; \
+	    exit 1; }
+	$(PIP) install -q --group tensorflow
+	@touch $@
+
+$(STAMPS)/lint: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group lint
+	@touch $@
