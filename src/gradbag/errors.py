@@ -1,0 +1,98 @@
+"""What gradbag raises, and the one place where messages are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+__all__ = ["Error", "InvalidArgumentError", "ResourceExhaustedError", "UnsupportedTypeError"]
+
+
+class Error(Exception):
+    """Every exception that gradbag raises on purpose."""
+
+
+class InvalidArgumentError(Error, ValueError):
+    """An argument has a shape or a value that the op does not take."""
+
+
+class UnsupportedTypeError(Error, TypeError):
+    """An argument has a dtype that the op does not take; nothing is ever cast silently."""
+
+
+class ResourceExhaustedError(Error, MemoryError):
+    """A result would need more memory than there is; decided before anything is allocated."""
+
+
+Kind = Literal["range", "negative", "order", "unmatched", "rule"]
+
+
+class Fault(Exception):
+    """A bad value in an argument, found by a kernel or a reference body that does not know its op's name.
+
+    `position` is where the value stands in the argument (empty for a scalar), `low` and `high` the allowed
+    half-open range; for kind "order", `low` is the value before; for kind "rule", `hint` is the sentence.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        argument: str,
+        position: Sequence[int] = (),
+        value: object = None,
+        low: int = 0,
+        high: int = 0,
+        hint: str = "",
+    ) -> None:
+        super().__init__(kind, argument, tuple(position), value)
+        self.kind, self.argument, self.position = kind, argument, tuple(int(p) for p in position)
+        self.value, self.low, self.high, self.hint = value, low, high, hint
+
+    def sentence(self) -> str:
+        place = self.argument
+        if self.position:
+            place += "[" + ", ".join(map(str, self.position)) + "]"
+        match self.kind:
+            case "range":
+                text = f"{place} == {self.value} out of range [{self.low}, {self.high})"
+            case "negative":
+                text = f"{place} == {self.value} must not be negative"
+            case "order":
+                text = f"{place} == {self.value} follows {self.low}, but ids must not decrease"
+            case "unmatched":
+                text = f"{place} is not found, in this order, among the rows it should come from"
+            case "rule":
+                return f"{place} == {self.value} {self.hint}"
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+def invalid(op: str, fault: Fault) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{op}: {fault.sentence()}")
+
+
+def wrong_type(op: str, argument: str, wanted: Sequence[str], got: str, why: str = "") -> UnsupportedTypeError:
+    """`wanted` are dtype names; `why` tells where a requirement comes from, if not from the op alone."""
+    one_of = wanted[0] if len(wanted) == 1 else "one of " + ", ".join(wanted)
+    return UnsupportedTypeError(f"{op}: {argument} must be {one_of}{why and ' ' + why}; got {got}")
+
+
+def wrong_shape(op: str, argument: str, wanted: str, known: str, got: Sequence[int | None]) -> InvalidArgumentError:
+    shape = "[" + ", ".join("?" if n is None else str(n) for n in got) + "]"
+    return InvalidArgumentError(f"{op}: {argument} must have shape [{wanted}]{known and ' with ' + known}; got {shape}")
+
+
+def too_large(op: str, argument: str, shape: Sequence[int], needed: int, limit: int) -> ResourceExhaustedError:
+    return ResourceExhaustedError(
+        f"{op}: {argument} of shape [{', '.join(map(str, shape))}] needs {in_bytes(needed)}, "
+        f"but only {in_bytes(limit)} may be used (gradbag.set_memory_limit)"
+    )
+
+
+def in_bytes(count: int) -> str:
+    """A size for people: 1536 is '1.5 KiB'."""
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("unreachable")

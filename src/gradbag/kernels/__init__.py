@@ -1,0 +1,5 @@
+"""Running an op on NumPy arrays: check, size, allocate, then call the native kernel or the NumPy body."""
+
+from .call import available, find, follow, run, run_reference
+
+__all__ = ["available", "find", "follow", "run", "run_reference"]

@@ -1,0 +1,60 @@
+"""The forms in which values reach a kernel that NumPy cannot hand over, or that the kernel only moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..spec import Op
+
+Array = np.ndarray[Any, Any]
+POSITIONS = np.dtype(np.int64)
+
+
+def input_view(name: str) -> Callable[[Array], Array] | None:
+    """How an input of a dtype is handed to a kernel; None: as it is."""
+    return clean if name == "bool" else output_view(name)
+
+
+def output_view(name: str) -> Callable[[Array], Array] | None:
+    """How an output of a dtype is handed to a kernel, sharing its memory; None: as it is."""
+    if name == "bfloat16":
+        return _as_bits
+    return _as_parts if name in dtypes.QUANTIZED else None
+
+
+def clean(array: Array) -> Array:
+    """A bool buffer from elsewhere may hold other bytes than 0 and 1."""
+    return np.not_equal(array.view(np.uint8), 0, out=np.empty(array.shape, bool)) if array.dtype == np.bool_ else array
+
+
+def _as_bits(array: Array) -> Array:
+    return array.view(np.uint16)
+
+
+def _as_parts(array: Array) -> Array:
+    return array.view(array.dtype[0])
+
+
+def pool_strings(op: Op, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """Replace strings, whatever their NumPy form, by their positions in one pool of all strings of the call."""
+    assert op.kernel is not None
+    strings: list[Array] = []
+    replaced: list[Array] = []
+    start = 0
+    for arg, array in zip(op.inputs, arrays, strict=True):
+        if arg.dtype == op.kernel.copies:
+            strings.append(array.reshape(-1))
+            replaced.append(np.arange(start, start + array.size, dtype=POSITIONS).reshape(array.shape))
+            start += array.size
+        else:
+            replaced.append(array)
+    return np.concatenate(strings), replaced
+
+
+def from_pool(op: Op, pool: Array, outputs: Sequence[Array]) -> list[Array]:
+    assert op.kernel is not None
+    return [pool[o] if a.dtype == op.kernel.copies else o for a, o in zip(op.outputs, outputs, strict=True)]

@@ -1,0 +1,102 @@
+"""The raw ops, called like `tf.raw_ops`: keyword-only, `name=None`, named tuples with TensorFlow's field names.
+
+    >>> import gradbag
+    >>> gradbag.raw_ops.SparseSegmentSum(data=[[1.0], [2.0]], indices=[0, 1], segment_ids=[0, 0])
+    array([[3.]], dtype=float32)
+
+Every op of the registry is an attribute of this module; `dir(gradbag.raw_ops)` lists them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import arguments, kernels, pages
+from . import ops as _declarations  # noqa: F401  # declares the ops
+from .spec import Op, registry
+
+# How to answer a call that was given something else than arrays, by the type of what was given.
+interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
+
+
+def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    """Run an op on its inputs, in declared order, in whatever interpreter they ask for."""
+    arrays = arguments.ready(op, values)
+    if arrays is not None:
+        route = kernels.find(op, arrays)
+        if route is not None:
+            return _answer(op, kernels.follow(op, route, arrays, attrs))
+    for value in values:
+        interpreter = interpreters.get(type(value))
+        if interpreter is not None:
+            return interpreter(op, values, attrs)
+    return _answer(op, kernels.run(op, arguments.to_arrays(op, values), attrs))
+
+
+def _answer(op: Op, outputs: list[Any]) -> Any:
+    return outputs[0] if op.result is None else op.result._make(outputs)
+
+
+def _function(op: Op) -> Callable[..., Any]:
+    inputs, defaults = op.input_names, op.attr_defaults
+    count = len(inputs)
+
+    def call(*args: Any, **given: Any) -> Any:
+        if args:
+            raise TypeError(f"{op.name} takes keyword arguments only: {', '.join((*inputs, *defaults, 'name'))}")
+        try:
+            values = [given[name] for name in inputs]
+        except KeyError:
+            missing = [name for name in inputs if name not in given]
+            raise TypeError(f"{op.name} misses the required argument {missing[0]!r}") from None
+        if len(given) == count:
+            return apply(op, values, defaults)
+        return apply(op, values, _attrs(op, given))
+
+    call.__name__ = call.__qualname__ = op.name
+    call.__module__ = __name__
+    call.__doc__ = pages.docstring(op)
+    call.__signature__ = signature(op)  # type: ignore[attr-defined]
+    return call
+
+
+def _attrs(op: Op, given: dict[str, Any]) -> dict[str, Any]:
+    attrs = dict(op.attr_defaults)
+    for name, value in given.items():
+        if name in attrs:
+            if type(value) is not type(attrs[name]):
+                wanted = type(attrs[name]).__name__
+                raise TypeError(f"{op.name}: {name} must be a {wanted}; got {type(value).__name__}")
+            attrs[name] = value
+        elif name not in op.input_names and name != "name":
+            known = ", ".join((*op.input_names, *attrs, "name"))
+            raise TypeError(f"{op.name} got an unexpected argument {name!r}; it takes {known}")
+    return attrs
+
+
+def signature(op: Op) -> inspect.Signature:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(name, keyword) for name in op.input_names]
+    parameters += [inspect.Parameter(name, keyword, default=default) for name, default in op.attr_defaults.items()]
+    parameters.append(inspect.Parameter("name", keyword, default=None))
+    return inspect.Signature(parameters)
+
+
+# Ops of the package are plain attributes, which costs a call nothing; ops declared later are looked up.
+globals().update({op.name: _function(op) for op in registry})
+_later: dict[Op, Callable[..., Any]] = {}
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    op = registry.get(name)
+    if op is None:
+        raise AttributeError(f"gradbag.raw_ops has no op {name!r}; `gradbag ops` lists them")
+    if op not in _later:
+        _later[op] = _function(op)
+    return _later[op]
+
+
+def __dir__() -> list[str]:
+    return [op.name for op in registry]
