@@ -1,0 +1,158 @@
+"""Inputs beside an op's example: empty, gaps, duplicates, one row, many columns.
+
+Values are float64 and indices int64; a test casts them to the dtypes it is about. Values are never zero, so that a
+gradient that forgets a term cannot hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Rng = np.random.Generator
+Inputs = dict[str, Any]
+
+
+class Bags(NamedTuple):
+    rows: int
+    inner: tuple[int, ...]
+    indices: Any
+    segment_ids: Any
+    segments: int
+
+
+def bags(rng: Rng) -> Iterator[Bags]:
+    """Entries in sorted segments."""
+
+    def make(rows: int, inner: tuple[int, ...], lengths: list[int]) -> Bags:
+        segment_ids = np.repeat(np.arange(len(lengths)), lengths)
+        return Bags(rows, inner, rng.integers(0, max(rows, 1), len(segment_ids)), segment_ids, len(lengths))
+
+    yield make(5, (3,), [1, 2, 3])
+    yield make(4, (2,), [0, 3, 0, 0, 1])  # gaps, first row empty
+    yield make(1, (1,), [1])
+    yield make(1, (4,), [9, 10, 2])  # one row again and again, both sides of the reciprocal
+    yield make(30, (2, 3), [7, 8, 9, 16, 17, 25])  # every head of the blocked sum, two inner axes
+    yield make(6, (), [2, 1])  # no inner axis
+    yield make(3, (67,), [2, 5])  # columns beyond a multiple of eight
+    yield make(4, (0,), [1, 2])  # no columns
+    yield make(4, (3,), [])  # no entries
+    yield make(0, (3,), [])  # no rows
+    yield make(40, (2,), [130, 1, 64])  # long runs
+
+
+def values(rng: Rng, *shape: int) -> Any:
+    return np.sign(rng.standard_normal(shape)) * rng.uniform(0.5, 4.0, shape)
+
+
+def pooled_bags(rng: Rng) -> Iterator[Inputs]:
+    for b in bags(rng):
+        yield {"data": values(rng, b.rows, *b.inner), "indices": b.indices, "segment_ids": b.segment_ids}
+
+
+def counted_bags(rng: Rng) -> Iterator[Inputs]:
+    for b in bags(rng):
+        data = values(rng, b.rows, *b.inner)
+        for extra in (0, 3):
+            entries = {"indices": b.indices, "segment_ids": b.segment_ids}
+            yield {"data": data, **entries, "num_segments": np.array(b.segments + extra)}
+
+
+def _gradients(rng: Rng) -> Iterator[tuple[Inputs, int]]:
+    for b in bags(rng):
+        grad = values(rng, b.segments + 1, *b.inner)
+        shuffled = rng.permutation(b.segment_ids)
+        for segment_ids in (b.segment_ids, shuffled):
+            yield {"grad": grad, "indices": b.indices, "segment_ids": segment_ids}, b.rows
+
+
+def bag_gradients(rng: Rng) -> Iterator[Inputs]:
+    for entries, rows in _gradients(rng):
+        yield {**entries, "output_dim0": np.array(rows)}
+
+
+def compact_bag_gradients(rng: Rng) -> Iterator[Inputs]:
+    for entries, rows in _gradients(rng):
+        yield {**entries, "dense_output_dim0": np.array(rows)}
+
+
+def _row_lists(rng: Rng) -> Iterator[tuple[Any, int]]:
+    """The row of each entry, and the number of rows."""
+    yield np.array([0, 2, 2]), 4
+    yield np.array([0, 0, 1, 2]), 3  # none empty, in order
+    yield np.array([2, 0, 1]), 3  # none empty, out of order
+    yield np.array([3, 1, 3, 0, 1]), 5  # out of order with gaps
+    yield np.array([], np.int64), 3  # all empty
+    yield np.array([], np.int64), 0
+    yield rng.integers(0, 50, 80), 60
+    yield np.sort(rng.integers(0, 3000, 1500)), 3000
+
+
+def sparse_rows(rng: Rng) -> Iterator[Inputs]:
+    for rows_of, rows in _row_lists(rng):
+        for rank in (1, 2, 3):
+            indices = np.stack([rows_of, *rng.integers(0, 7, (rank - 1, len(rows_of)))], 1)
+            shape = np.array([rows, 7, 7][:rank])
+            default = values(rng).reshape(())
+            yield {
+                "indices": indices,
+                "values": values(rng, len(rows_of)),
+                "dense_shape": shape,
+                "default_value": default,
+            }
+
+
+def ragged_rows(rng: Rng) -> Iterator[Inputs]:
+    for rows_of, rows in _row_lists(rng):
+        sizes = {"nrows": np.array(rows), "default_value": values(rng).reshape(())}
+        yield {"value_rowids": rows_of, "values": values(rng, len(rows_of)), **sizes}
+
+
+def fill_gradients(rng: Rng) -> Iterator[Inputs]:
+    for count in (0, 1, 5, 1023, 2500, 5000):
+        grad = values(rng, count)
+        yield {"reverse_index_map": np.sort(rng.permutation(count)[: count // 2]), "grad_values": grad}
+        yield {
+            "reverse_index_map": np.array([], np.int64),
+            "grad_values": grad,
+        }  # the default gets everything
+        yield {"reverse_index_map": rng.permutation(count), "grad_values": grad}  # and here nothing
+        if count:
+            yield {"reverse_index_map": rng.integers(0, count, count + 3), "grad_values": grad}  # named twice
+
+
+def windows(rng: Rng) -> Iterator[Inputs]:
+    def make(shape: list[int], count: int, start: list[int], size: list[int]) -> Inputs:
+        indices = (
+            np.stack([rng.integers(0, max(n, 1), count) for n in shape], 1) if shape else np.zeros((count, 0), int)
+        )
+        places = {"indices": indices, "values": values(rng, count)}
+        return {
+            **places,
+            "shape": np.array(shape, int),
+            "start": np.array(start, int),
+            "size": np.array(size, int),
+        }
+
+    yield make([4, 5], 8, [1, 2], [3, 9])
+    yield make([4, 5], 8, [0, 0], [4, 5])  # everything
+    yield make([4, 5], 8, [4, 0], [1, 5])  # beyond the end
+    yield make([4, 5], 8, [-2, 1], [4, 2])  # a start before the first row
+    yield make([4, 5], 0, [0, 0], [2, 2])  # no entries
+    yield make([4, 5], 8, [1, 1], [0, 3])  # an empty window
+    yield make([9], 20, [2], [2**63 - 1])  # to the end, whatever that is
+    yield make([3, 4, 5], 40, [1, 0, 2], [2, 3, 2])
+    yield make([], 3, [], [])  # no dimensions: everything is kept
+    yield make([100, 100], 2000, [10, 20], [50, 60])
+
+
+def slice_gradients(rng: Rng) -> Iterator[Inputs]:
+    for window in windows(rng):
+        indices, start = window["indices"], window["start"]
+        ends = [int(a) + int(b) for a, b in zip(start, window["size"], strict=True)]
+        inside = [all(s <= p < e for p, s, e in zip(row, start, ends, strict=True)) for row in indices.tolist()]
+        kept = np.flatnonzero(np.array(inside, bool))
+        places = {"input_indices": indices, "input_start": start, "output_indices": indices[kept] - start}
+        yield {"backprop_val_grad": values(rng, len(kept)), **places}
