@@ -1,0 +1,35 @@
+"""Sparse gradients for every array framework.
+
+`gradbag.raw_ops` has TensorFlow's sparse ops and their gradients under their own names; `segment_mean`,
+`fill_empty_rows`, `slice` and the like are the same in friendlier form; `grad`, `vjp` and `jvp` differentiate
+functions that are built of them.
+"""
+
+from . import raw_ops
+from .autodiff import RowGrad, grad, jvp, value_and_grad, vjp
+from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
+from .functions import fill_empty_rows, segment_mean, segment_sqrt_n, segment_sum, slice
+from .memory import get_memory_limit, set_memory_limit
+from .sparse_tensor import SparseTensor
+
+__version__ = "0.1.0"
+__all__ = [
+    "Error",
+    "InvalidArgumentError",
+    "ResourceExhaustedError",
+    "RowGrad",
+    "SparseTensor",
+    "UnsupportedTypeError",
+    "fill_empty_rows",
+    "get_memory_limit",
+    "grad",
+    "jvp",
+    "raw_ops",
+    "segment_mean",
+    "segment_sqrt_n",
+    "segment_sum",
+    "set_memory_limit",
+    "slice",
+    "value_and_grad",
+    "vjp",
+]

@@ -1,0 +1,1 @@
+"""Bridges to other libraries; each file is the only one that imports its library."""

@@ -1,0 +1,102 @@
+"""The friendly functions: the raw ops with arguments by position and tensors in one piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import raw_ops
+from .sparse_tensor import SparseTensor, as_sparse
+
+__all__ = ["fill_empty_rows", "segment_mean", "segment_sqrt_n", "segment_sum", "slice"]
+
+
+def segment_sum(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, sparse_gradient: bool = False
+) -> Any:
+    """Add the rows of `data` that share a segment id.
+
+    `indices` picks a row for each entry, `segment_ids` (sorted) says which output row it goes to. The output has
+    `num_segments` rows, or as many as the last id asks for.
+
+        >>> import gradbag
+        >>> gradbag.segment_sum([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
+        array([[4., 6.],
+               [3., 4.]], dtype=float32)
+    """
+    return _pool("Sum", data, indices, segment_ids, num_segments, sparse_gradient)
+
+
+def segment_mean(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, sparse_gradient: bool = False
+) -> Any:
+    """Average the rows of `data` that share a segment id; arguments as for `segment_sum`.
+
+    >>> import gradbag
+    >>> gradbag.segment_mean([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
+    array([[2., 3.],
+           [3., 4.]], dtype=float32)
+    """
+    return _pool("Mean", data, indices, segment_ids, num_segments, sparse_gradient)
+
+
+def segment_sqrt_n(
+    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, sparse_gradient: bool = False
+) -> Any:
+    """Add rows that share a segment id and divide by the root of their number; arguments as for `segment_sum`.
+
+    >>> import gradbag
+    >>> gradbag.segment_sqrt_n([[1.0], [3.0]], [0, 1, 1, 1], [0, 0, 0, 0])
+    array([[5.]], dtype=float32)
+    """
+    return _pool("SqrtN", data, indices, segment_ids, num_segments, sparse_gradient)
+
+
+def _pool(combiner: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool) -> Any:
+    entries = {
+        "data": data,
+        "indices": indices,
+        "segment_ids": segment_ids,
+        "sparse_gradient": sparse_gradient,
+    }
+    if num_segments is None:
+        return getattr(raw_ops, f"SparseSegment{combiner}")(**entries)
+    return getattr(raw_ops, f"SparseSegment{combiner}WithNumSegments")(**entries, num_segments=num_segments)
+
+
+def fill_empty_rows(sparse: Any, default_value: Any) -> tuple[SparseTensor, Any]:
+    """Give every empty row one entry with the default value; also tells which rows were empty.
+
+    `sparse` is a SparseTensor or a SciPy sparse array.
+
+        >>> import gradbag
+        >>> filled, empty = gradbag.fill_empty_rows(gradbag.SparseTensor([[1, 0]], [5.0], [3, 2]), -1.0)
+        >>> filled.indices.tolist(), filled.values.tolist(), empty.tolist()
+        ([[0, 0], [1, 0], [2, 0]], [-1.0, 5.0, -1.0], [True, False, True])
+    """
+    tensor = as_sparse("fill_empty_rows", sparse)
+    out = raw_ops.SparseFillEmptyRows(
+        indices=tensor.indices,
+        values=tensor.values,
+        dense_shape=tensor.dense_shape,
+        default_value=default_value,
+    )
+    filled = SparseTensor(out.output_indices, out.output_values, tensor.dense_shape)
+    return filled, out.empty_row_indicator
+
+
+def slice(sparse: Any, start: Any, size: Any) -> SparseTensor:
+    """Cut the window of `size` that begins at `start` out of a sparse tensor.
+
+    `sparse` is a SparseTensor or a SciPy sparse array. A window that reaches past the tensor is cut off there.
+
+        >>> import gradbag
+        >>> tensor = gradbag.SparseTensor([[0, 0], [1, 2], [2, 1]], [1.0, 2.0, 3.0], [3, 3])
+        >>> gradbag.slice(tensor, [1, 1], [2, 2]).to_dense()
+        array([[0., 2.],
+               [3., 0.]])
+    """
+    tensor = as_sparse("slice", sparse)
+    out = raw_ops.SparseSlice(
+        indices=tensor.indices, values=tensor.values, shape=tensor.dense_shape, start=start, size=size
+    )
+    return SparseTensor(out.output_indices, out.output_values, out.output_shape)
