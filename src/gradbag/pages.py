@@ -1,0 +1,126 @@
+"""One op's page: as a docstring, as Markdown, and as the metadata of a block."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from . import arguments, dtypes
+from .spec import Arg, Op
+
+PRINTING = {"precision": 4, "suppress": True, "linewidth": 100}  # how numbers look in examples
+
+
+def summary(op: Op) -> str:
+    """The first line of the docstring."""
+    return op.doc.partition("\n")[0]
+
+
+def details(op: Op) -> str:
+    """The docstring below its first line: formulas and remarks."""
+    return op.doc.partition("\n")[2].strip("\n")
+
+
+def type_text(op: Op, arg: Arg) -> str:
+    """The dtypes of an argument in words: 'int64' or 'T: float32, float64'."""
+    names = ", ".join(op.allowed(arg))
+    return f"{arg.dtype}: {names}" if arg.dtype in op.types else names
+
+
+def signature(op: Op) -> str:
+    settings = [f"{name}={default}" for name, default in op.attr_defaults.items()]
+    return f"{op.name}({', '.join([*op.input_names, *settings, 'name=None'])})"
+
+
+def example_call(op: Op) -> str:
+    """The example as a line of Python."""
+    lines = "".join(f"    {name}={value!r},\n" for name, value in op.example.inputs.items())
+    return f"gradbag.raw_ops.{op.name}(\n{lines})"
+
+
+def example_answer(op: Op) -> str:
+    """The example's declared outputs, as Python would print them."""
+    arrays = arguments.to_arrays(op, list(op.example.inputs.values()))
+    inferred = op.infer([a.shape for a in arrays], [dtypes.name_of(a.dtype) for a in arrays])
+    answers = [
+        np.asarray(op.example.outputs[a.name], dtypes.numpy_dtype(name))
+        for a, (_, name) in zip(op.outputs, inferred, strict=True)
+    ]
+    return show(answers[0] if op.result is None else op.result._make(answers))
+
+
+def show(value: Any) -> str:
+    """A result as the pages print it."""
+    with np.printoptions(**PRINTING):  # type: ignore[arg-type]
+        return repr(value)
+
+
+def gradient_text(op: Op) -> str:
+    """Which inputs get a gradient, and which outputs it comes from."""
+    if op.rule is None or not op.differentiable:
+        return "No input carries a gradient."
+    order = "in reverse and forward mode, to any order" if op.linear else "in reverse mode, to any order"
+    return f"Gradients: {', '.join(op.differentiable)}, {order}."
+
+
+def docstring(op: Op) -> str:
+    """What `help(gradbag.raw_ops.X)` shows."""
+    parts = [summary(op), details(op), "Args:"]
+    parts[-1] += "".join(f"\n    {a.name}: {type_text(op, a)}; shape [{a.shape}]. {a.doc}" for a in op.inputs)
+    parts[-1] += "".join(f"\n    {a.name}: {type(a.default).__name__}, default {a.default}. {a.doc}" for a in op.attrs)
+    parts[-1] += "\n    name: ignored, for TensorFlow's sake."
+    parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))
+    parts.append(gradient_text(op))
+    call = example_call(op).replace("\n", "\n    ... ")
+    parts.append(f"Example:\n    >>> import gradbag\n    >>> {call}\n    " + example_answer(op).replace("\n", "\n    "))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def markdown(op: Op) -> str:
+    """The op's page for the docs and for the studio's help."""
+    lines = [f"# {op.name}", "", summary(op), ""]
+    if details(op):
+        lines += ["```text", details(op), "```", ""]
+    lines += ["```python", f"gradbag.raw_ops.{signature(op)}", "```", ""]
+    lines += _table("input", [(f"`{a.name}`", type_text(op, a), f"`[{a.shape}]`", a.doc) for a in op.inputs])
+    if op.attrs:
+        lines += _table(
+            "setting", [(f"`{a.name}`", type(a.default).__name__, f"`{a.default}`", a.doc) for a in op.attrs]
+        )
+    lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
+    lines += [gradient_text(op), "", "```python", f">>> {example_call(op)}", example_answer(op), "```", ""]
+    return "\n".join(lines)
+
+
+def _table(first: str, rows: list[tuple[str, ...]]) -> list[str]:
+    second = ("type", "default") if first == "setting" else ("dtype", "shape")
+    head = [f"| {first} | {second[0]} | {second[1]} | |", "|---|---|---|---|"]
+    return [*head, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def block(op: Op) -> dict[str, Any]:
+    """What an editor needs to draw the op: plain data, ready for JSON."""
+
+    def port(arg: Arg) -> dict[str, Any]:
+        return {
+            "name": arg.name,
+            "type": arg.dtype,
+            "dtypes": list(op.allowed(arg)),
+            "shape": arg.shape,
+            "doc": arg.doc,
+        }
+
+    made = {
+        "op": op.name,
+        "category": op.category,
+        "summary": summary(op),
+        "help": markdown(op),
+        "inputs": [{**port(a), "default": op.example.inputs[a.name]} for a in op.inputs],
+        "outputs": [port(a) for a in op.outputs],
+        "attrs": [{"name": a.name, "default": a.default, "doc": a.doc} for a in op.attrs],
+        "differentiable": list(op.differentiable),
+    }
+    json.dumps(made)  # a declaration whose example is not plain data is refused here, not in a browser
+    return made

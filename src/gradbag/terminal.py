@@ -1,0 +1,82 @@
+"""Tables and headings on the terminal: with rich where it is installed, in plain text elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+try:
+    import rich.box
+    import rich.columns
+    import rich.console
+    import rich.table
+    import rich.text
+except ModuleNotFoundError:  # the `cli` extra was not asked for
+    RICH = False
+else:
+    RICH = True
+
+Rows = Sequence[Sequence[str]]
+
+
+class Terminal:
+    """Where the commands write."""
+
+    def __init__(self) -> None:
+        self.rich: Any = rich.console.Console(highlight=False) if RICH else None
+        self.width: int = self.rich.width if self.rich else shutil.get_terminal_size().columns
+
+    def heading(self, text: str) -> None:
+        if self.rich:
+            self.rich.print()
+            self.rich.rule(rich.text.Text(text, "bold"), align="left")
+        else:
+            print(f"\n{text}\n{'-' * len(text)}")
+
+    def text(self, text: str, style: str = "") -> None:
+        """A paragraph, wrapped to the terminal's width."""
+        if self.rich:
+            self.rich.print(rich.text.Text(text, style))
+        else:
+            print("\n".join(textwrap.fill(line, self.width) for line in text.split("\n")))
+
+    def verbatim(self, text: str, style: str = "cyan") -> None:
+        """Code or formulas: never wrapped."""
+        if self.rich:
+            self.rich.print(rich.text.Text(textwrap.indent(text, "    "), style, no_wrap=True, overflow="ignore"))
+        else:
+            print(textwrap.indent(text, "    "))
+
+    def table(self, columns: Sequence[str], rows: Rows, title: str = "") -> None:
+        if self.rich:
+            self.rich.print(self._table(columns, rows, title))
+        else:
+            print(plain_table(columns, rows, title))
+
+    def beside(self, tables: Sequence[tuple[str, Sequence[str], Rows]]) -> None:
+        """Several small tables (title, columns, rows), beside each other where they fit."""
+        if self.rich:
+            self.rich.print(rich.columns.Columns([self._table(c, r, t) for t, c, r in tables], padding=(0, 3)))
+        else:
+            for title, columns, rows in tables:
+                print(plain_table(columns, rows, title))
+
+    @staticmethod
+    def _table(columns: Sequence[str], rows: Rows, title: str) -> Any:
+        made = rich.table.Table(title_justify="left", title_style="bold", box=rich.box.SIMPLE_HEAD)
+        made.title, made.min_width = title, len(title) + 1  # a title is never broken over two lines
+        for column in columns:
+            made.add_column(rich.text.Text(column))
+        for row in rows:
+            made.add_row(*[rich.text.Text(cell) for cell in row])
+        return made
+
+
+def plain_table(columns: Sequence[str], rows: Rows, title: str = "") -> str:
+    """Aligned columns without any styling."""
+    widths = [max(len(str(cell)) for cell in column) for column in zip(columns, *rows, strict=True)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in (columns, *rows)]
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join([*([title] if title else []), *lines, ""])

@@ -1,0 +1,21 @@
+"""Tests that follow from a declaration alone: public, so that users can test ops of their own.
+
+from gradbag.testing import assert_kernel_equals_body, cases
+for case in cases(my_op):
+    assert_kernel_equals_body(case)
+"""
+
+from .cases import Case, cases, cast, layouts
+from .gradcheck import assert_adjoint, assert_gradient
+from .oracle import assert_kernel_equals_body, assert_same
+
+__all__ = [
+    "Case",
+    "assert_adjoint",
+    "assert_gradient",
+    "assert_kernel_equals_body",
+    "assert_same",
+    "cases",
+    "cast",
+    "layouts",
+]

@@ -1,0 +1,102 @@
+"""Cases from a declaration: its example and its samples, in every dtype and memory layout it promises."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..spec import Op
+
+Array = np.ndarray[Any, Any]
+USUAL = {
+    "T": "float64",
+    "Tidx": "int64",
+    "Tsegmentids": "int32",
+}  # type variables, where a test needs only one choice
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: inputs in declared order, of definite dtypes."""
+
+    op: Op
+    types: Mapping[str, str]
+    inputs: Mapping[str, Array]
+    attrs: Mapping[str, Any]
+    label: str
+
+    @property
+    def arrays(self) -> list[Array]:
+        return list(self.inputs.values())
+
+    def __str__(self) -> str:
+        return f"{self.op.name}-{'-'.join(self.types.values())}-{self.label}"
+
+
+def type_choices(op: Op) -> Iterator[dict[str, str]]:
+    """Every combination of the dtypes that the type variables can take."""
+    variables = list(op.types)
+    for names in itertools.product(*(op.types[v] for v in variables)):
+        yield dict(zip(variables, names, strict=True))
+
+
+def usual_types(op: Op) -> dict[str, str]:
+    """One combination: float64 values, mixed index types."""
+    return {v: USUAL.get(v, names[0]) if USUAL.get(v, names[0]) in names else names[0] for v, names in op.types.items()}
+
+
+def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iterator[Case]:
+    """The example and all samples, in the given dtypes or in every combination."""
+    for chosen in type_choices(op) if types is None else [types]:
+        rng = np.random.default_rng(seed)
+        samples = [
+            ("example", op.example.inputs),
+            *((f"sample{k}", s) for k, s in enumerate(op.samples(rng))),
+        ]
+        for label, inputs in samples:
+            arrays = {a.name: cast(inputs[a.name], chosen.get(a.dtype, a.dtype)) for a in op.inputs}
+            yield Case(op, chosen, arrays, dict(op.attr_defaults), label)
+
+
+def cast(value: Any, name: str) -> Array:
+    """A sample's value in a dtype; reals become complex, string or quantized values in a way that keeps them apart."""
+    array = np.asarray(value)
+    dtype = dtypes.numpy_dtype(name)
+    if name == "string":
+        return np.array([f"text {v:.3g}" for v in array.flat], dtype=object).reshape(array.shape)
+    if name == "bool":
+        return np.asarray(array > 0)
+    if name in dtypes.COMPLEX:
+        return np.asarray(array + 1j * (array * 0.5 - 1)).astype(dtype)
+    if name in dtypes.QUANTIZED:
+        return np.asarray(np.rint(array)).astype(np.int64).astype(dtype[0]).view(dtype)
+    if dtype.kind in "iu" and array.dtype.kind == "f":
+        return (
+            np.asarray(np.rint(array)).astype(np.int64).astype(dtype)
+        )  # through int64: a negative wraps, by definition
+    return array.astype(dtype)
+
+
+def layouts(array: Array) -> Iterator[tuple[str, Array]]:
+    """The same values in every form in which NumPy may hold them."""
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    yield "read-only", frozen
+    if array.ndim:
+        spread = np.zeros((*array.shape[:-1], array.shape[-1] * 2), array.dtype)
+        spread[..., ::2] = array
+        yield "every second", spread[..., ::2]
+        yield "backwards", array[::-1].copy()[::-1]
+        yield "column-major", np.asfortranarray(array)
+    if array.dtype.kind not in "OT" and array.dtype.itemsize > 1:
+        buffer = np.zeros(array.nbytes + 1, np.uint8)
+        unaligned = buffer[1:].view(array.dtype).reshape(array.shape)
+        unaligned[...] = array
+        yield "unaligned", unaligned
+    if array.dtype.kind in "iufc" and array.dtype.itemsize > 1:
+        yield "other byte order", array.astype(array.dtype.newbyteorder())

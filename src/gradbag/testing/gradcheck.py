@@ -1,0 +1,83 @@
+"""Gradients checked along one random direction, to any order.
+
+A linear op needs no finite differences: its derivative in a direction is its value there, so the forward rule can be
+compared with the op itself and the reverse rule with the forward rule, both nearly to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import raw_ops
+from ..autodiff import jvp, vjp
+from .cases import Case
+
+Function = Callable[..., Any]
+
+
+def assert_gradient(case: Case, order: int = 2, seed: int = 0) -> int:
+    """Check the rules of a case's op by finite differences; gives the number of directions checked."""
+    function, primals = function_of(case)
+    if not primals:
+        return 0
+    return _check(function, primals, order, np.random.default_rng(seed), str(case))
+
+
+def assert_adjoint(case: Case, seed: int = 0) -> None:
+    """<g, J v> by the forward rule equals <J' g, v> by the reverse rule, for a linear op nearly exactly."""
+    function, primals = function_of(case)
+    rng = np.random.default_rng(seed)
+    directions = [_random(rng, p) for p in primals]
+    value, tangent = jvp(function, primals, directions)
+    weights = [_random(rng, y) for y in value]
+    forward = sum(np.vdot(w, t) for w, t in zip(weights, tangent, strict=True))
+    _, pullback = vjp(function, *primals)
+    backward = sum(np.vdot(p, d) for p, d in zip(pullback(tuple(weights)), directions, strict=True))
+    scale = sum(float(np.abs(w * t).sum()) for w, t in zip(weights, tangent, strict=True))
+    assert abs(forward - backward) <= 1e-12 * max(scale, 1.0), f"{case}: {forward} forward, {backward} backward"
+
+
+def function_of(case: Case) -> tuple[Function, list[Any]]:
+    """The op as a function of its differentiable inputs alone, giving its differentiable outputs as a tuple."""
+    op = case.op
+    names = [n for n in op.differentiable if case.inputs[n].dtype.kind in "fc"]
+    call = getattr(raw_ops, op.name)
+
+    def function(*values: Any) -> Any:
+        answer = call(**{**case.inputs, **dict(zip(names, values, strict=True)), **case.attrs})
+        if op.result is None:
+            return (answer,)
+        return tuple(getattr(answer, name) for name in op.differentiable_outputs)
+
+    return function, [case.inputs[n] for n in names]
+
+
+def _check(function: Function, primals: Sequence[Any], order: int, rng: np.random.Generator, label: str) -> int:
+    value, pullback = vjp(function, *primals)
+    weights = tuple(_random(rng, y) for y in value)
+    directions = [_random(rng, p) for p in primals]
+    step = 1e-6
+    ahead = function(*[p + step * d for p, d in zip(primals, directions, strict=True)])
+    behind = function(*[p - step * d for p, d in zip(primals, directions, strict=True)])
+    numeric = sum(np.vdot(w, (a - b) / (2 * step)) for w, a, b in zip(weights, ahead, behind, strict=True))
+    exact = sum(np.vdot(p, d) for p, d in zip(pullback(weights), directions, strict=True))
+    scale = 1.0 + sum(float(np.abs(w).sum()) for w in weights)
+    assert abs(numeric - exact) <= 1e-6 * scale, f"{label}: {numeric} by differences, {exact} by the rule"
+    if order == 1:
+        return 1
+
+    def pulled(*weights: Any) -> Any:
+        # As a function of the cotangents: the gradient of the gradient.
+        return vjp(function, *primals)[1](weights)
+
+    return 1 + _check(pulled, weights, order - 1, rng, f"{label}, order {order}")
+
+
+def _random(rng: np.random.Generator, like: Any) -> Any:
+    values = rng.standard_normal(like.shape)
+    if like.dtype.kind == "c":
+        values = values + 1j * rng.standard_normal(like.shape)
+    return np.asarray(values).astype(like.dtype)

@@ -1,0 +1,62 @@
+"""Comparing results bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, errors, kernels
+from ..spec import Op
+from .cases import Case
+
+Array = np.ndarray[Any, Any]
+
+
+def assert_same(got: Any, want: Any, label: str = "") -> None:
+    """Same dtype, same shape, same bits; any NaN equals any NaN, for IEEE 754 leaves their payload open."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.dtype == want.dtype, f"{label}: dtype {got.dtype} instead of {want.dtype}"
+    assert got.shape == want.shape, f"{label}: shape {got.shape} instead of {want.shape}"
+    differs = bits(got) != bits(want)
+    if dtypes.is_differentiable(got.dtype):
+        parts = [got.real, got.imag] if got.dtype.kind == "c" else [got]
+        others = [want.real, want.imag] if got.dtype.kind == "c" else [want]
+        both = [np.isnan(a) & np.isnan(b) for a, b in zip(parts, others, strict=True)]
+        differs &= ~np.stack(both, -1).reshape(differs.shape)
+    if differs.any():
+        place = tuple(int(p) for p in np.argwhere(differs)[0][: got.ndim])
+        raise AssertionError(
+            f"{label}: {int(differs.sum())} of {differs.size} values differ, first at {place}: "
+            f"{got[place]!r} instead of {want[place]!r}"
+        )
+
+
+def bits(array: Array) -> Array:
+    """The values as integers, complex numbers as pairs of them; strings as they are."""
+    if dtypes.is_string(array.dtype):
+        return array
+    if array.dtype.kind == "c":
+        parts = np.stack([array.real, array.imag], -1)
+        return parts.view(f"u{parts.itemsize}")
+    return np.asarray(array, order="C").view(f"u{array.itemsize}")
+
+
+def outcome(run: Any, op: Op, arrays: list[Array], attrs: dict[str, Any]) -> list[Array] | str:
+    """The outputs, or the message of the refusal."""
+    try:
+        return list(run(op, arrays, attrs))
+    except errors.Error as refusal:
+        return f"{type(refusal).__name__}: {refusal}"
+
+
+def assert_kernel_equals_body(case: Case) -> None:
+    """The native kernel gives the bits of the NumPy body, or refuses with the same words."""
+    arrays, attrs = case.arrays, dict(case.attrs)
+    got = outcome(kernels.run, case.op, arrays, attrs)
+    want = outcome(kernels.run_reference, case.op, arrays, attrs)
+    if isinstance(got, str) or isinstance(want, str):
+        assert got == want, f"{case}: {got!r} instead of {want!r}"
+        return
+    for arg, a, b in zip(case.op.outputs, got, want, strict=True):
+        assert_same(a, b, f"{case}: {arg.name}")
