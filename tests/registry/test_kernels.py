@@ -1,0 +1,90 @@
+"""The native kernels give the bits of the NumPy bodies, for every dtype and every memory layout."""
+
+import numpy as np
+import pytest
+
+from gradbag import kernels
+from gradbag.kernels.program import Program, native
+from gradbag.spec import Op, registry
+from gradbag.testing import assert_kernel_equals_body, assert_same, cases, layouts
+from gradbag.testing.cases import Case, type_choices, usual_types
+
+needs_kernels = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+
+
+@needs_kernels
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_every_op_has_a_kernel_for_every_dtype(op: Op) -> None:
+    choices = list(type_choices(op))
+    assert choices
+    for types in choices:
+        program = Program(op, [types.get(a.dtype, a.dtype) for a in op.inputs], native)
+        assert program.fill is not None, f"{op.name} has no kernel for {types}"
+        assert (program.plan is not None) == any(w not in _exact_words(op) for w in op.counted_words)
+
+
+def _exact_words(op: Op) -> set[str]:
+    """Words whose size the op's size rule tells exactly, so that no kernel needs to count."""
+    case = next(cases(op, usual_types(op)))
+    sizes = {} if op.size_rule is None else op.size_rule(*case.arrays)
+    return {word for word, size in sizes.items() if isinstance(size, int)}
+
+
+@needs_kernels
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_kernel_equals_body(op: Op) -> None:
+    count = 0
+    for case in cases(op):
+        assert_kernel_equals_body(case)
+        count += 1
+    assert count > len(list(type_choices(op)))
+
+
+@needs_kernels
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
+    """Damage every integer input at a random place: both answer alike, whatever the answer is."""
+    rng = np.random.default_rng(1)
+    count = 0
+    for case in cases(op, usual_types(op)):
+        for name, array in case.inputs.items():
+            if array.dtype.kind != "i" or array.size == 0:
+                continue
+            for value in (-1, 2, int(array.max()) + 1, 2**31 - 1):
+                damaged = array.copy()
+                damaged.reshape(-1)[rng.integers(array.size)] = value
+                if _asks_for_much(op, name, value):
+                    continue
+                changed = Case(
+                    op, case.types, {**case.inputs, name: damaged}, case.attrs, f"{case.label}-{name}={value}"
+                )
+                assert_kernel_equals_body(changed)
+                count += 1
+    assert count
+
+
+def _asks_for_much(op: Op, name: str, value: int) -> bool:
+    """2**31 rows are no fault but a large answer; the memory tests are about those."""
+    arg = next(a for a in op.inputs if a.name == name)
+    return value > 10**6 and (arg.holds is not None or name == "segment_ids")
+
+
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
+    count = 0
+    for case in cases(op, usual_types(op)):
+        want = kernels.run(op, case.arrays, dict(case.attrs))
+        for name, array in case.inputs.items():
+            for layout, same in layouts(array):
+                answer = _call(op, {**case.inputs, name: same})
+                for arg, got, expected in zip(op.outputs, answer, want, strict=True):
+                    assert_same(got, expected, f"{case}: {arg.name} with {name} {layout}")
+                count += 1
+    assert count
+
+
+def _call(op: Op, inputs: dict[str, object]) -> list[object]:
+    from gradbag import raw_ops
+
+    answer = getattr(raw_ops, op.name)(**inputs)
+    return [answer] if op.result is None else list(answer)

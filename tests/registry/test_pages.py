@@ -1,0 +1,33 @@
+"""Pages, blocks and stubs follow from the registry."""
+
+import inspect
+import json
+
+import pytest
+
+from gradbag import pages, raw_ops, stubs
+from gradbag.spec import Op, registry
+
+
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_page_block_and_stub_tell_every_argument(op: Op) -> None:
+    page, block, stub = pages.markdown(op), pages.block(op), stubs.stub(op)
+    for arg in (*op.inputs, *op.outputs):
+        assert f"`{arg.name}`" in page
+    for name in op.input_names:
+        assert f"{name}: ArrayLike" in stub
+    assert [p["name"] for p in block["inputs"]] == list(op.input_names)
+    assert json.loads(json.dumps(block)) == block
+
+
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_signature_is_keyword_only_and_ends_with_name(op: Op) -> None:
+    parameters = inspect.signature(getattr(raw_ops, op.name)).parameters
+    assert list(parameters) == [*op.input_names, *op.attr_defaults, "name"]
+    assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
+
+
+def test_the_written_stubs_are_up_to_date() -> None:
+    from pathlib import Path
+
+    assert Path(raw_ops.__file__).with_suffix(".pyi").read_text(encoding="utf-8") == stubs.module()
