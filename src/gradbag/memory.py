@@ -57,12 +57,15 @@ def reserve(op: str, wanted: Sequence[tuple[str, Sequence[int], int]]) -> None:
 
 
 def _available() -> int:
+    return min(_machine(), _container(), _process())
+
+
+def _machine() -> int:
+    """What the machine could give without swapping."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return min(int(line.split()[1]) * 1024, _address_space())
-    except OSError:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
         pass
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -70,9 +73,20 @@ def _available() -> int:
         return 1 << 34  # a machine that tells nothing: assume a laptop
 
 
-def _address_space() -> int:
-    """The process's own ceiling (ulimit -v), which a batch system may have set far below the machine's memory."""
-    import resource
+def _container() -> int:
+    """The ceiling of a container, which is killed, not told, when it goes beyond."""
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+            return int(limit.read())
+    except (OSError, ValueError):  # no container, or one without a ceiling ("max")
+        return _LARGEST
 
+
+def _process() -> int:
+    """The process's own ceiling (ulimit -v), which a batch system may have set far below the machine's memory."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has none
+        return _LARGEST
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return _LARGEST if soft == resource.RLIM_INFINITY else soft
