@@ -14,6 +14,19 @@ from .samples import slice_gradients, windows
 LARGEST = 2**63 - 1
 
 
+def cut(extent: int, first: int, length: int) -> int:
+    """How much of a window lies in a dimension; with a start before its first place, more than the dimension has."""
+    return length if first < extent - length else max(extent - first, 0)
+
+
+def check_elements(argument: str, extents: list[int]) -> None:
+    elements = 1
+    for extent in extents:
+        elements *= extent
+        if elements > LARGEST:
+            raise Fault("rule", argument, (), extents, hint="gives a tensor of more than 2**63 - 1 elements")
+
+
 # ------------------------------------------------------------------ SparseSlice
 @op(
     "SparseSlice",
@@ -62,7 +75,7 @@ LARGEST = 2**63 - 1
     rejects=[
         Reject({"size": [3, -1]}, r"size\[1\] == -1 must not be negative"),
         Reject({"shape": [4, -5]}, r"shape\[1\] == -5 must not be negative"),
-        Reject({"shape": [2**32, 2**32]}, r"shape == \[4294967296, 4294967296\] has more than"),
+        Reject({"shape": [2**32, 2**32]}, r"shape == \[4294967296, 4294967296\] gives a tensor of more than"),
         Reject({"start": [1]}, r"start must have shape \[rank\] with rank=2; got \[1\]"),
         Reject({"size": [[3, 9]]}, r"size must have shape \[rank\] with rank=2; got \[1, 2\]"),
         Reject({"values": [1.0]}, r"values must have shape \[nnz\] with nnz=4; got \[1\]"),
@@ -79,17 +92,19 @@ def sparse_slice(indices: Any, values: Any, shape: Any, start: Any, size: Any) -
     for axis, (extent, first, length) in enumerate(zip(shape.tolist(), start.tolist(), size.tolist(), strict=True)):
         last = min(first + length - 1, LARGEST)  # Python integers: start + size may not fit int64
         kept &= (indices[:, axis] >= first) & (indices[:, axis] <= last) if length else False
-        output_shape.append(length if first < extent - length else max(extent - first, 0))
+        output_shape.append(cut(extent, first, length))
     return indices[kept] - start, values[kept], np.array(output_shape, np.int64)
 
 
 @sparse_slice.sizes
 def _(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> Any:
-    elements = 1
-    for extent in shape.tolist():
-        elements *= extent
-        if elements > LARGEST:
-            raise Fault("rule", "shape", (), shape.tolist(), hint="has more than 2**63 - 1 elements")
+    extents = shape.tolist()
+    check_elements("shape", extents)
+    # One dimension after the other, as TensorFlow does; only a start before the first place can make one longer.
+    for axis, (first, length) in enumerate(zip(start.tolist(), size.tolist(), strict=True)):
+        extents[axis] = cut(extents[axis], first, length)
+        if first < 0:
+            check_elements("size", extents)
     return {"kept": AtLeast(0)}
 
 

@@ -22,7 +22,8 @@ def assert_same(got: Any, want: Any, label: str = "") -> None:
     if dtypes.is_differentiable(got.dtype):
         parts = [got.real, got.imag] if got.dtype.kind == "c" else [got]
         others = [want.real, want.imag] if got.dtype.kind == "c" else [want]
-        both = [np.isnan(a) & np.isnan(b) for a, b in zip(parts, others, strict=True)]
+        with np.errstate(invalid="ignore"):  # looking at a signaling NaN
+            both = [np.isnan(a) & np.isnan(b) for a, b in zip(parts, others, strict=True)]
         differs &= ~np.stack(both, -1).reshape(differs.shape)
     if differs.any():
         place = tuple(int(p) for p in np.argwhere(differs)[0][: got.ndim])
