@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, errors
+from . import dtypes, errors, memory
 from .spec import Arg, Op
 
 Array = np.ndarray[Any, Any]
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 _PREFERRED = {
     "b": ("bool",),
     "i": ("int32", "int64", "float32"),
-    "u": ("uint64",),
+    "u": ("uint64", "float32"),
     "f": ("float32", "float64"),
     "c": ("complex128", "complex64"),
     "string": ("string",),
@@ -46,6 +46,15 @@ def ready(op: Op, values: Sequence[Any]) -> Sequence[Array] | None:
 
 def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     """Arrays keep their dtype; Python numbers, strings and lists take the one that the other arguments need."""
+    try:
+        return _to_arrays(op, values)
+    except (MemoryError, OverflowError) as problem:
+        if isinstance(problem, errors.Error):
+            raise
+        raise errors.ResourceExhaustedError(f"{op.name}: an argument is too large: {problem}") from None
+
+
+def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     arrays: list[Array | None] = [None] * len(values)
     bound: dict[str, np.dtype[Any]] = {}
     for place, (arg, value) in enumerate(zip(op.inputs, values, strict=True)):
@@ -71,12 +80,17 @@ def _from_array(op: Op, arg: Arg, value: Any) -> Array:
         raise errors.UnsupportedTypeError(f"{op.name}: {arg.name} is a masked array; fill it first (value.filled(...))")
     if value is None or not (isinstance(value, np.generic) or hasattr(value, "__array__")):
         raise errors.wrong_type(op.name, arg.name, op.allowed(arg), type(value).__name__)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        got = f"{type(value).__name__}, which cannot become an array"
+        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), got) from None
     if not array.dtype.isnative:
+        memory.reserve(op.name, [(f"a copy of {arg.name}", array.shape, array.itemsize)])
         array = array.astype(array.dtype.newbyteorder("="))
     name = dtypes.name_of(array.dtype)
     if name not in op.allowed(arg):
-        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), name)
+        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), "object" if array.dtype == object else name)
     if array.dtype == object:
         _check_strings(op, arg, array)
     return array
@@ -114,13 +128,22 @@ def _natural(op: Op, arg: Arg, value: Any) -> tuple[str, Array]:
         array = np.asarray(value)
     except (ValueError, OverflowError) as problem:
         raise errors.InvalidArgumentError(f"{op.name}: {arg.name} is not a rectangular array: {problem}") from None
+    if array.dtype.kind == "f" and array.size and np.abs(array).max() >= 2.0**63:
+        array = np.asarray(value, dtype=object)  # NumPy makes floats of integers that fit no integer dtype together
+        if not all(type(v) is int for v in array.flat):
+            array = array.astype(np.float64)
     if array.dtype.kind in "SUO" and array.size:
-        if all(isinstance(v, (str, bytes)) for v in np.asarray(value, dtype=object).flat):
-            return "string", np.asarray(value, dtype=object)
-        if array.dtype.kind == "O" and all(type(v) is int for v in array.flat):
-            bad = next(p for p in np.ndindex(array.shape) if not -(2**63) <= array[p] < 2**64)
-            raise errors.invalid(op.name, errors.Fault("rule", arg.name, bad, array[bad], hint="does not fit int64"))
-        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), "a list of mixed Python values")
+        values = np.asarray(value, dtype=object)
+        if all(isinstance(v, (str, bytes)) for v in values.flat):
+            return "string", values
+        if not all(type(v) is int for v in values.flat):
+            raise errors.wrong_type(op.name, arg.name, op.allowed(arg), "a list of mixed Python values")
+        if set(op.allowed(arg)) <= dtypes.DIFFERENTIABLE:
+            return "f", values.astype(np.float64)
+        if all(0 <= v < 2**64 for v in values.flat):
+            return "u", values.astype(np.uint64)
+        bad = next(p for p in np.ndindex(values.shape) if not -(2**63) <= values[p] < 2**63)
+        raise errors.invalid(op.name, errors.Fault("rule", arg.name, bad, values[bad], hint="does not fit int64"))
     return array.dtype.kind, array
 
 
@@ -131,10 +154,13 @@ def _holds(kind: str, target: np.dtype[Any]) -> bool:
 
 
 def _fits(natural: Any, target: np.dtype[Any]) -> bool:
-    if target.kind not in "iu" or natural.dtype.kind not in "iu" or natural.size == 0:
+    if natural.size == 0:
         return True
+    if target.kind not in "iu":
+        with np.errstate(all="ignore"):  # a finite number must not become infinite
+            return bool((np.isfinite(natural.astype(target)) | ~np.isfinite(natural)).all())
     limits = np.iinfo(target)
-    return bool(int(natural.min()) >= limits.min and int(natural.max()) <= limits.max)
+    return natural.dtype.kind in "iu" and bool(int(natural.min()) >= limits.min and int(natural.max()) <= limits.max)
 
 
 def _string_array(op: Op, arg: Arg, natural: Array, like: np.dtype[Any] | None) -> Array:
@@ -152,10 +178,12 @@ def _string_array(op: Op, arg: Arg, natural: Array, like: np.dtype[Any] | None) 
 
 
 def _check_strings(op: Op, arg: Arg, array: Array) -> None:
-    for place in np.ndindex(array.shape):
-        if not isinstance(array[place], (str, bytes)):
+    memory.reserve(op.name, [(arg.name, array.shape, array.itemsize)])  # a broadcast array has no end
+    for number, text in enumerate(array.flat):
+        if not isinstance(text, (str, bytes)):
+            place = np.unravel_index(number, array.shape)
             where = f"{arg.name}[{', '.join(map(str, place))}]" if place else arg.name
-            raise errors.wrong_type(op.name, where, ["str or bytes"], type(array[place]).__name__)
+            raise errors.wrong_type(op.name, where, ["str or bytes"], type(text).__name__)
 
 
 def _check_families(op: Op, arrays: Sequence[Array]) -> None:

@@ -54,15 +54,15 @@ class Fault(Exception):
             place += "[" + ", ".join(map(str, self.position)) + "]"
         match self.kind:
             case "range":
-                text = f"{place} == {self.value} out of range [{self.low}, {self.high})"
+                text = f"{place} == {shown(self.value)} out of range [{self.low}, {self.high})"
             case "negative":
-                text = f"{place} == {self.value} must not be negative"
+                text = f"{place} == {shown(self.value)} must not be negative"
             case "order":
-                text = f"{place} == {self.value} follows {self.low}, but ids must not decrease"
+                text = f"{place} == {shown(self.value)} follows {self.low}, but ids must not decrease"
             case "unmatched":
                 text = f"{place} is not found, in this order, among the rows it should come from"
             case "rule":
-                return f"{place} == {self.value} {self.hint}"
+                return f"{place} == {shown(self.value)} {self.hint}"
         return f"{text}; {self.hint}" if self.hint else text
 
 
@@ -77,15 +77,25 @@ def wrong_type(op: str, argument: str, wanted: Sequence[str], got: str, why: str
 
 
 def wrong_shape(op: str, argument: str, wanted: str, known: str, got: Sequence[int | None]) -> InvalidArgumentError:
-    shape = "[" + ", ".join("?" if n is None else str(n) for n in got) + "]"
+    shape = shown(["?" if n is None else n for n in got])
     return InvalidArgumentError(f"{op}: {argument} must have shape [{wanted}]{known and ' with ' + known}; got {shape}")
 
 
-def too_large(op: str, argument: str, shape: Sequence[int], needed: int, limit: int) -> ResourceExhaustedError:
+def too_large(op: str, what: str, shape: Sequence[int], needed: int, limit: int) -> ResourceExhaustedError:
+    """`what` tells the largest array and which argument asks for it."""
     return ResourceExhaustedError(
-        f"{op}: {argument} of shape [{', '.join(map(str, shape))}] needs {in_bytes(needed)}, "
+        f"{op}: {what} of shape {shown(shape)}; the call needs {in_bytes(needed)}, "
         f"but only {in_bytes(limit)} may be used (gradbag.set_memory_limit)"
     )
+
+
+def shown(value: object) -> str:
+    """A value in a message: never longer than a line, however large it is."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"{'-' if value < 0 else ''}2**{value.bit_length() - 1} or more"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join([*map(str, value[:8]), *(["..."] if len(value) > 8 else [])]) + "]"
+    return str(value)
 
 
 def in_bytes(count: int) -> str:

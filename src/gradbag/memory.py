@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from . import errors
 
 __all__ = ["get_memory_limit", "set_memory_limit"]
 
 # Below this size the machine is not asked how much memory it has: asking takes longer than a small call.
-_SMALL = 1 << 26
+SMALL = 1 << 26
 _LARGEST = (1 << 63) - 1
 _limit: int | None = None
 
@@ -36,7 +37,7 @@ def get_memory_limit() -> int:
 
 def unchecked() -> int:
     """A total of bytes up to which a call need not ask `reserve`."""
-    return _SMALL if _limit is None else min(_SMALL, _limit)
+    return SMALL if _limit is None else min(SMALL, _limit)
 
 
 def count_bytes(shape: Sequence[int], itemsize: int) -> int:
@@ -74,11 +75,14 @@ def _machine() -> int:
 
 
 def _container() -> int:
-    """The ceiling of a container, which is killed, not told, when it goes beyond."""
+    """What is left below the ceiling of a container, which is killed, not told, when it goes beyond."""
+    group = Path("/sys/fs/cgroup")
     try:
-        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
-            return int(limit.read())
-    except (OSError, ValueError):  # no container, or one without a ceiling ("max")
+        ceiling = int((group / "memory.max").read_text())
+        used = int((group / "memory.current").read_text())
+        pages = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return max(ceiling - used + int(pages["file"]), 0)  # cached files make room when asked
+    except (OSError, ValueError, KeyError):  # no container, or one without a ceiling ("max")
         return _LARGEST
 
 

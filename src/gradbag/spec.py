@@ -31,6 +31,7 @@ class Arg:
     shape: str
     doc: str
     holds: str | None = None  # shape string whose sizes are the *contents* of this input
+    gives: str = ""  # a word whose size the contents of this input decide, by a rule or by counting
     note: str = ""  # said when a value of this input is out of range: what its range comes from
     dims: Dims = field(init=False, repr=False, compare=False)
     contents: Dims | None = field(init=False, repr=False, compare=False)
@@ -122,6 +123,7 @@ class Op:
         self.python_name = body.__name__
         self.category = body.__module__.rpartition(".")[2]
         self.input_names = tuple(a.name for a in self.inputs)
+        self.held = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None)
         self.held_vectors = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None and a.dims.terms)
         self.attr_defaults = {a.name: a.default for a in self.attrs}
         self.result: Any = namedtuple(name, [a.name for a in self.outputs]) if len(self.outputs) > 1 else None
@@ -153,6 +155,17 @@ class Op:
         """The words whose sizes depend on the data, in the order in which the outputs name them."""
         known = {w for a in self.inputs for d in (a.dims, a.contents) if d is not None for w in d.words}
         return tuple(dict.fromkeys(w for a in self.outputs for w in a.dims.words if w not in known))
+
+    def asks_for(self, words: Sequence[str]) -> str:
+        """The input that decides the size of a word, for a message about it: by its contents, else by its shape."""
+        for word in words:
+            for arg in self.inputs:
+                if arg.gives == word or (arg.contents is not None and word in arg.contents.words):
+                    return arg.name
+            for arg in self.inputs:
+                if word in arg.dims.words:
+                    return arg.name
+        return self.inputs[0].name
 
     def allowed(self, arg: Arg) -> tuple[str, ...]:
         """The dtype names that an argument takes."""

@@ -6,7 +6,6 @@ per combination of dtypes and ranks, and kept as a route.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from .layout import Layout
 from .program import Program, native
 
 Array = np.ndarray[Any, Any]
+_MOST_ROUTES = 4096  # dtypes and ranks are few, but a caller may come with ever new ones
 _READY = 0x101  # NumPy's flags for C-contiguous and aligned
 
 
@@ -31,7 +31,10 @@ class Route:
         self.program = Program(op, [dtypes.name_of(a.dtype) for a in arrays], module)
         op.bind_shapes([a.shape for a in arrays], arrays)  # an argument of a wrong rank is refused here, in words
         self.layout = Layout(op, arrays)
-        self.outputs = list(zip(self.layout.outputs, self.program.itemsizes, self.program.dtypes, strict=True))
+        itemsizes = self.program.itemsizes
+        if self.program.pooled:
+            itemsizes = carriers.string_itemsizes(op, arrays, itemsizes)
+        self.outputs = list(zip(self.layout.outputs, itemsizes, self.program.dtypes, strict=True))
 
 
 def available() -> bool:
@@ -51,6 +54,8 @@ def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
         route = Route(op, arrays, native)
         # Fixed-width strings come in endless dtypes, and object arrays must be looked into each time.
         if not any(dtypes.is_string(a.dtype) for a in arrays):
+            if len(op.routes) == _MOST_ROUTES:
+                op.routes.clear()
             op.routes[_key(op, arrays)] = route
     return follow(op, route, arrays, attrs)
 
@@ -63,6 +68,8 @@ def run_reference(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> lis
 def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
     """Run a call whose dtypes and ranks are known to fit."""
     try:
+        if op.held or route.program.fill is None:
+            arrays = _kept(op, route, arrays)
         sizes = route.layout.sizes(arrays)
         if sizes is None:
             op.bind_shapes([a.shape for a in arrays], arrays)  # says in words what does not fit
@@ -91,6 +98,21 @@ def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any])
         raise errors.ResourceExhaustedError(f"{op.name}: not enough memory: {problem}") from None
 
 
+def _kept(op: Op, route: Route, arrays: Sequence[Array]) -> list[Array]:
+    """Copies of what must not change while the call runs, though another thread may write it.
+
+    Sizes are read several times. A kernel reads each index once, but NumPy checks all of them and then reads again.
+    """
+    kept = list(arrays)
+    for place in op.held if route.program.fill is not None else range(len(kept)):
+        array = kept[place]
+        if array.dtype.kind == "i":
+            if array.nbytes > memory.SMALL:
+                memory.reserve(op.name, [(f"a copy of {op.input_names[place]}", array.shape, array.itemsize)])
+            kept[place] = array.copy()
+    return kept
+
+
 def _key(op: Op, arrays: Sequence[Array]) -> tuple[Any, ...]:
     """What a route depends on: dtypes, ranks, and how many sizes a vector holds."""
     key: list[Any] = [a.dtype for a in arrays]
@@ -107,17 +129,23 @@ def _wanted(op: Op, route: Route, sizes: list[int]) -> list[tuple[tuple[int, ...
     for slots, itemsize, dtype in route.outputs:
         shape = tuple([sizes[slot] for slot in slots])
         wanted.append((shape, dtype))
-        total += math.prod(shape) * itemsize
+        for size in shape:
+            itemsize *= size or 1  # NumPy limits the axes beside a zero too
+        total += itemsize
     for slot in route.layout.scratch:
         total += 8 * sizes[slot]
     if total > memory.unchecked():
-        _reserve(op, wanted, [sizes[slot] for slot in route.layout.scratch])
+        _reserve(op, route, sizes, wanted)
     return wanted
 
 
-def _reserve(op: Op, wanted: Sequence[tuple[tuple[int, ...], Any]], scratch: Sequence[int] = ()) -> None:
-    arrays = [(a.name, shape, dtype.itemsize) for a, (shape, dtype) in zip(op.outputs, wanted, strict=True)]
-    memory.reserve(op.name, [*arrays, *(("its working memory", (size,), 8) for size in scratch)])
+def _reserve(op: Op, route: Route, sizes: list[int], wanted: Sequence[tuple[tuple[int, ...], Any]]) -> None:
+    arrays = []
+    for arg, (shape, _), (_, itemsize, _) in zip(op.outputs, wanted, route.outputs, strict=True):
+        arrays.append((f"{op.asks_for(arg.dims.words[:1])} asks for {arg.name}", shape, itemsize))
+    for word, slot in zip(op.kernel.scratch if op.kernel else (), route.layout.scratch, strict=True):
+        arrays.append((f"{op.asks_for([word])} asks for working memory", (sizes[slot],), 8))
+    memory.reserve(op.name, arrays)
 
 
 def _run_body(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
@@ -146,7 +174,7 @@ def _run_native(op: Op, route: Route, wanted: Any, sizes: list[int], arrays: Seq
             raise _fault(op, program, plan)
         wanted = _wanted(op, route, [*sizes, *plan.sizes])
         passed.insert(0, plan)
-    outputs = _allocate(op, wanted)
+    outputs = [np.empty(shape, dtype) for shape, dtype in wanted]
     filled = outputs
     if program.output_views:
         filled = list(outputs)
@@ -156,14 +184,6 @@ def _run_native(op: Op, route: Route, wanted: Any, sizes: list[int], arrays: Seq
     if fault is not None:
         raise _fault(op, program, fault)
     return outputs if pool is None else carriers.from_pool(op, pool, outputs)
-
-
-def _allocate(op: Op, wanted: list[tuple[tuple[int, ...], Any]]) -> list[Array]:
-    try:
-        return [np.empty(shape, dtype) for shape, dtype in wanted]
-    except ValueError:  # NumPy limits the axes beside a zero too
-        _reserve(op, wanted)
-        raise
 
 
 def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:

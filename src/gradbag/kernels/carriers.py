@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, memory
 from ..spec import Op
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +39,14 @@ def _as_parts(array: Array) -> Array:
     return array.view(array.dtype[0])
 
 
+def string_itemsizes(op: Op, arrays: Sequence[Array], itemsizes: Sequence[int]) -> list[int]:
+    """What an entry of each output takes: strings of a fixed width come out as wide as the widest that went in."""
+    assert op.kernel is not None
+    moved = op.kernel.copies
+    widest = max(a.itemsize for arg, a in zip(op.inputs, arrays, strict=True) if arg.dtype == moved)
+    return [widest + n if arg.dtype == moved else n for arg, n in zip(op.outputs, itemsizes, strict=True)]
+
+
 def pool_strings(op: Op, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
     """Replace strings, whatever their NumPy form, by their positions in one pool of all strings of the call."""
     assert op.kernel is not None
@@ -52,6 +60,8 @@ def pool_strings(op: Op, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
             start += array.size
         else:
             replaced.append(array)
+    widest = max(s.itemsize for s in strings)
+    memory.reserve(op.name, [(f"{op.kernel.copies} asks for a pool of strings", (start,), widest)])
     return np.concatenate(strings), replaced
 
 

@@ -38,7 +38,7 @@ GRAD_REJECTS = [
             "The place of each entry; its row is column 0, the rest is not looked at.",
         ),
         Arg("values", "T", "nnz", "The value of each entry."),
-        Arg("dense_shape", "int64", "rank", "The shape of the sparse tensor.", holds="rows *_"),
+        Arg("dense_shape", "int64", "rank", "The shape of the sparse tensor.", holds="rows *_", gives="filled"),
         Arg("default_value", "T", "", "The value that empty rows get, in their first column."),
     ],
     outputs=[
@@ -144,7 +144,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     inputs=[
         Arg("value_rowids", "int64", "nnz", "The row of each entry."),
         Arg("values", "T", "nnz", "The value of each entry."),
-        Arg("nrows", "int64", "", "How many rows there are.", holds="rows"),
+        Arg("nrows", "int64", "", "How many rows there are.", holds="rows", gives="filled"),
         Arg("default_value", "T", "", "The value that empty rows get."),
     ],
     outputs=[

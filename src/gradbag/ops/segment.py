@@ -16,6 +16,7 @@ SEGMENT_IDS = Arg(
     "Tsegmentids",
     "n",
     "The output row that each entry goes to. Sorted; ids may repeat and may be left out.",
+    gives="segments",
     note="segment_ids must be sorted, for the last one gives the number of segments",
 )
 COUNTED_SEGMENT_IDS = Arg("segment_ids", "Tsegmentids", "n", SEGMENT_IDS.doc)

@@ -74,11 +74,9 @@ def cast(value: Any, name: str) -> Array:
     if name in dtypes.COMPLEX:
         return np.asarray(array + 1j * (array * 0.5 - 1)).astype(dtype)
     if name in dtypes.QUANTIZED:
-        return np.asarray(np.rint(array)).astype(np.int64).astype(dtype[0]).view(dtype)
+        return cast(array, str(dtype[0])).view(dtype)
     if dtype.kind in "iu" and array.dtype.kind == "f":
-        return (
-            np.asarray(np.rint(array)).astype(np.int64).astype(dtype)
-        )  # through int64: a negative wraps, by definition
+        array = np.asarray(np.rint(array)).astype(np.int64)  # from there a negative number wraps, by definition
     return array.astype(dtype)
 
 

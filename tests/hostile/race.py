@@ -1,0 +1,79 @@
+"""Call every op while another thread writes into its integer inputs; the process must live to tell."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+import confine
+import numpy as np
+
+import gradbag
+from gradbag import kernels
+from gradbag.spec import Op, registry
+from gradbag.testing.cases import cases, usual_types
+
+Array = np.ndarray[Any, Any]
+SECONDS_PER_OP = 0.15
+BAD = [-1, 0, 7, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63)]
+
+
+def large_inputs(op: Op) -> list[Array]:
+    """The largest sample, with every entry repeated until a call takes long enough to be disturbed."""
+    case = max(cases(op, usual_types(op)), key=lambda case: sum(a.size for a in case.arrays))
+    times = 20_000 // max(a.size for a in case.arrays) + 1
+    inner = {word for arg in op.inputs for word in arg.dims.terms[1:]}
+    repeat = [bool(a.dims.terms) and a.dims.terms[0] not in inner for a in op.inputs]
+    return [np.repeat(a, times, 0) if wanted else a for a, wanted in zip(case.arrays, repeat, strict=True)]
+
+
+def write(arrays: list[Array], stop: threading.Event) -> None:
+    """Put bad values in, a few or everywhere, and good ones back."""
+    rng = np.random.default_rng(0)
+    good = [a.copy() for a in arrays]
+    bad = [[value for value in BAD if np.iinfo(a.dtype).min <= value <= np.iinfo(a.dtype).max] for a in arrays]
+    while not stop.is_set():
+        which = int(rng.integers(len(arrays)))
+        flat = arrays[which].reshape(-1)
+        if flat.size and rng.random() < 0.9:
+            flat[rng.integers(flat.size, size=3)] = rng.choice(bad[which])
+        else:
+            arrays[which][...] = rng.choice(bad[which])
+        time.sleep(rng.choice([0.0, 0.0002]))
+        np.copyto(arrays[which], good[which])
+
+
+def disturb(op: Op) -> Counter[str]:
+    arrays = large_inputs(op)
+    stop = threading.Event()
+    writer = threading.Thread(target=write, args=([a for a in arrays if a.dtype.kind == "i"], stop))
+    writer.start()
+    seen: Counter[str] = Counter()
+    end = time.monotonic() + SECONDS_PER_OP
+    try:
+        while time.monotonic() < end:
+            try:
+                kernels.run(op, arrays, dict(op.attr_defaults))
+                seen["answered"] += 1
+            except gradbag.Error:
+                seen["refused"] += 1
+            except Exception as problem:  # noqa: BLE001  # better than a crash, but not what is promised
+                seen[f"WRONG {type(problem).__name__}: {problem}"] += 1
+    finally:
+        stop.set()
+        writer.join()
+    return seen
+
+
+if __name__ == "__main__":
+    confine.limit_memory()
+    sys.setswitchinterval(1e-5)
+    for op in registry:
+        sys.stdout.write(f"{op.name}\n")
+        sys.stdout.flush()
+        for what, times in disturb(op).items():
+            sys.stdout.write(f"{what}, {times} times in {op.name}\n")
+    sys.stdout.write("done\n")
