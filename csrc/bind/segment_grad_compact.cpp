@@ -1,0 +1,36 @@
+#include "kernels/segment_grad_compact.hpp"
+
+#include "bind/families.hpp"
+#include "bind/segment_types.hpp"
+
+namespace gradbag {
+
+namespace {
+
+// Made here, where the type of the gradient is not known, so that one copy is compiled for all of them.
+template <Index I, Index S>
+auto planner(Combiner combiner) {
+    return [combiner](std::size_t grad_rows, std::span<const I> indices, std::span<const S> segment_ids,
+                      const std::int32_t& rows) {
+        return segment_grad_compact_plan(combiner, grad_rows, indices, segment_ids, rows);
+    };
+}
+
+}  // namespace
+
+void bind_segment_grad_compact(nb::module_& m) {
+    for_segment_types([&]<class T, class I, class S>(Combiner combiner) {
+        // grad, indices, segment_ids, dense_output_dim0
+        define<AnyRows, Vector<const I>, Vector<const S>, Scalar<const std::int32_t>>(
+            m, segment_name<T, I, S>(combiner, "_grad_v2_plan"), planner<I, S>(combiner));
+
+        const auto fill = [combiner](const Plan& made, auto grad, auto, auto, auto, auto... outputs) {
+            segment_grad_compact(made, combiner, grad, outputs...);
+        };
+        // plan; inputs as above; output, sorted_unique_indices
+        define<Plan, Rows<const T>, Vector<const I>, Vector<const S>, Scalar<const std::int32_t>, Rows<T>,
+               Vector<I>>(m, segment_name<T, I, S>(combiner, "_grad_v2"), fill);
+    });
+}
+
+}  // namespace gradbag

@@ -1,0 +1,26 @@
+#include "kernels/slice.hpp"
+
+#include "bind/define.hpp"
+#include "bind/families.hpp"
+
+namespace gradbag {
+
+void bind_slice(nb::module_& m) {
+    using Int64 = std::int64_t;
+    const auto plan = [](auto indices, auto, auto, auto start, auto size) {
+        return slice_plan(indices, start, size);
+    };
+    // indices, values, shape, start, size
+    define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>(
+        m, "sparse_slice_plan", plan);
+
+    const auto fill = [](const Plan& made, auto indices, auto values, auto shape, auto start, auto size,
+                         auto... outputs) {
+        slice(made, indices, values, shape, start, size, SlicedEntries{outputs...});
+    };
+    // plan; inputs as above; output_indices, output_values, output_shape
+    define<Plan, Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>,
+           Vector<const Int64>, Table<Int64>, OutputItems, Vector<Int64>>(m, "sparse_slice", fill);
+}
+
+}  // namespace gradbag

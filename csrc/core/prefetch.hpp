@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/views.hpp"
+
+namespace gradbag {
+
+// How many entries before its use a row is asked for: enough to hide a trip to memory behind the sums of the
+// rows in between.
+inline constexpr std::size_t kPrefetchDistance = 16;
+
+// Asks the caches for rows that will be used soon.
+class RowPrefetch {
+  public:
+    template <class T>
+    explicit RowPrefetch(Matrix<T> matrix)
+        : base_(reinterpret_cast<std::uintptr_t>(matrix.data)), row_bytes_(matrix.columns * sizeof(T)) {
+        // A small table stays in the cache by itself, and of a long row the hardware guesses the rest.
+        const bool worthwhile = matrix.size() * sizeof(T) > kCachedBytes;
+        wanted_bytes_ = worthwhile ? std::min(row_bytes_, kLongestBytes) : 0;
+    }
+
+    // The row number need not have been checked: a wrong address is computed without overflow and never used.
+    // Always inlined, because GCC removes calls of a function that does nothing but prefetch.
+#if defined(__GNUC__)
+    [[gnu::always_inline]] void operator()(std::uint64_t row) const {
+        if (wanted_bytes_ == 0) return;
+        const std::uintptr_t begin = base_ + static_cast<std::uintptr_t>(row) * row_bytes_;
+        const std::uintptr_t end = begin + wanted_bytes_;
+        for (std::uintptr_t line = begin / kLine * kLine; line < end; line += kLine) {
+            __builtin_prefetch(reinterpret_cast<const void*>(line));
+        }
+    }
+#else
+    void operator()(std::uint64_t) const {}
+#endif
+
+  private:
+    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
+    static constexpr std::size_t kLongestBytes = 1024;
+    static constexpr std::uintptr_t kLine = 64;
+
+    std::uintptr_t base_;
+    std::size_t row_bytes_;
+    std::size_t wanted_bytes_;
+};
+
+}  // namespace gradbag

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/checked.hpp"
+#include "core/constants.hpp"
+#include "core/types.hpp"
+#include "core/views.hpp"
+
+// d_values[i] = grad_values[reverse_index_map[i]], and d_default_value is the sum of the gradients that no
+// map entry names. A value is one lane, or two when it is complex.
+namespace gradbag {
+
+namespace detail {
+
+// The sum has a fixed shape, so that blocks may be done in any order: positions in blocks, eight interleaved
+// lanes in a block, lanes and then blocks added in pairs. Any change here changes the bits of results.
+inline constexpr std::size_t kSumBlock = 1024;
+inline constexpr std::size_t kSumLanes = 8;
+
+template <Lane T>
+using DefaultSum = std::conditional_t<std::unsigned_integral<T>, T, double>;
+
+// One bit for each position.
+class VisitedSet {
+  public:
+    explicit VisitedSet(std::size_t positions) : words_(positions / kWordBits + 1) {}
+
+    // Whether each of the eight positions from `position`, a multiple of eight, was visited.
+    unsigned next_eight(std::size_t position) const {
+        return static_cast<unsigned>(words_[position / kWordBits] >> (position % kWordBits)) & 0xffu;
+    }
+
+    // Adds positions. The word in hand is written when another one is needed: a map is mostly ascending, and
+    // a store and a load of the same word for every entry would be a long chain.
+    class Writer {
+      public:
+        explicit Writer(VisitedSet& set) : words_(set.words_.data()), word_(words_[0]) {}
+        Writer(const Writer&) = delete;
+        Writer& operator=(const Writer&) = delete;
+        ~Writer() { words_[number_] = word_; }
+
+        void add(std::size_t position) {
+            const std::size_t number = position / kWordBits;
+            if (number != number_) {
+                words_[number_] = word_;
+                number_ = number;
+                word_ = words_[number];
+            }
+            word_ |= std::uint64_t{1} << (position % kWordBits);
+        }
+
+      private:
+        std::uint64_t* words_;
+        std::size_t number_ = 0;
+        std::uint64_t word_;
+    };
+
+  private:
+    static constexpr std::size_t kWordBits = 64;
+    std::vector<std::uint64_t> words_;
+};
+
+template <std::size_t Components, Lane T>
+void copy_visited(std::span<const std::int64_t> reverse_index_map, Matrix<const T> grad_values,
+                  T* __restrict d_values, VisitedSet& visited) {
+    VisitedSet::Writer writer(visited);
+    for (std::size_t i = 0; i < reverse_index_map.size(); ++i) {
+        const std::size_t from = checked(load_once(&reverse_index_map[i]), grad_values.rows, {0, i});
+        std::copy_n(grad_values.data + from * Components, Components, d_values + i * Components);
+        writer.add(from);
+    }
+}
+
+// The bits of an accumulator.
+template <class A>
+using BitsOf =
+    std::conditional_t<std::unsigned_integral<A>, A,
+                       std::conditional_t<sizeof(A) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>>;
+
+// Adds to each lane the value at its position, or +0 if that was visited. The value is masked, not multiplied
+// (it may be a NaN) and not branched around (who is visited cannot be guessed).
+template <std::size_t Components, Lane T>
+void add_unvisited(const T* values, unsigned visited, std::size_t count, DefaultSum<T>* lanes) {
+    using A = Accumulator<T>;
+    using Bits = BitsOf<A>;
+    for (std::size_t lane = 0; lane < count; ++lane) {
+        const Bits bit = static_cast<Bits>(visited & (1u << lane));
+        const Bits keep = static_cast<Bits>(Bits{0} - static_cast<Bits>(bit == 0));
+        const Bits kept = static_cast<Bits>(std::bit_cast<Bits>(widen(values[lane * Components])) & keep);
+        lanes[lane] = add(lanes[lane], static_cast<DefaultSum<T>>(std::bit_cast<A>(kept)));
+    }
+}
+
+// `values` points at the component to be summed.
+template <std::size_t Components, Lane T>
+DefaultSum<T> sum_block(const T* values, const VisitedSet& visited, std::size_t begin, std::size_t end) {
+    DefaultSum<T> lanes[kSumLanes] = {};
+    std::size_t position = begin;
+    for (; position + kSumLanes <= end; position += kSumLanes) {
+        const unsigned gone = visited.next_eight(position);
+        // Adding +0 to lanes that started from +0 would change nothing.
+        if (gone != 0xffu) add_unvisited<Components>(values + position * Components, gone, kSumLanes, lanes);
+    }
+    if (position < end) {
+        const unsigned gone = visited.next_eight(position);
+        add_unvisited<Components>(values + position * Components, gone, end - position, lanes);
+    }
+    return add(add(add(lanes[0], lanes[1]), add(lanes[2], lanes[3])),
+               add(add(lanes[4], lanes[5]), add(lanes[6], lanes[7])));
+}
+
+// Neighbours are added until one sum is left; an odd last one waits for the next round.
+template <class Sum>
+Sum add_in_pairs(std::vector<Sum>& sums) {
+    if (sums.empty()) return Sum{0};
+    for (std::size_t count = sums.size(); count > 1; count = (count + 1) / 2) {
+        for (std::size_t pair = 0; pair < count / 2; ++pair) {
+            sums[pair] = add(sums[2 * pair], sums[2 * pair + 1]);
+        }
+        if (count % 2 != 0) sums[count / 2] = sums[count - 1];
+    }
+    return sums[0];
+}
+
+template <std::size_t Components, Lane T>
+DefaultSum<T> sum_unvisited(const T* values, const VisitedSet& visited, std::size_t count) {
+    std::vector<DefaultSum<T>> sums((count + kSumBlock - 1) / kSumBlock);
+    for (std::size_t block = 0; block < sums.size(); ++block) {
+        const std::size_t begin = block * kSumBlock;
+        sums[block] = sum_block<Components>(values, visited, begin, std::min(begin + kSumBlock, count));
+    }
+    return add_in_pairs(sums);
+}
+
+}  // namespace detail
+
+template <Lane T>
+void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matrix<const T> grad_values,
+                          Matrix<T> d_values, Matrix<T> d_default_value) {
+    detail::VisitedSet visited(grad_values.rows);
+    with_constant<1, 2>(grad_values.columns, [&](auto components) {
+        detail::copy_visited<components>(reverse_index_map, grad_values, d_values.data, visited);
+        for (std::size_t component = 0; component < components; ++component) {
+            const auto sum =
+                detail::sum_unvisited<components>(grad_values.data + component, visited, grad_values.rows);
+            d_default_value.data[component] = narrow<T>(sum);
+        }
+    });
+}
+
+}  // namespace gradbag

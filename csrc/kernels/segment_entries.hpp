@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/checked.hpp"
+#include "core/types.hpp"
+#include "kernels/segment_inputs.hpp"
+
+namespace gradbag {
+
+// One entry of a segment gradient: row `segment` of the gradient goes to row `index` of the output.
+struct SegmentEntry {
+    std::size_t index;
+    std::size_t segment;
+};
+
+// The two vectors that say which row goes where. Each read loads and checks anew.
+template <Index I, Index S>
+class SegmentEntries {
+  public:
+    SegmentEntries(std::span<const I> indices, std::size_t index_bound, std::span<const S> segment_ids,
+                   std::size_t segment_bound)
+        : indices_(indices),
+          segment_ids_(segment_ids),
+          index_bound_(index_bound),
+          segment_bound_(segment_bound) {}
+
+    std::size_t size() const { return indices_.size(); }
+    std::size_t index_bound() const { return index_bound_; }
+    std::size_t segment_bound() const { return segment_bound_; }
+
+    SegmentEntry read(std::size_t position) const {
+        const std::size_t index =
+            checked(load_once(&indices_[position]), index_bound_, {segment_input::indices, position});
+        const std::size_t segment = checked(load_once(&segment_ids_[position]), segment_bound_,
+                                            {segment_input::segment_ids, position});
+        return {index, segment};
+    }
+
+    // For prefetching only: nobody has checked it.
+    std::uint64_t unchecked_index(std::size_t position) const {
+        return static_cast<std::uint64_t>(load_once(&indices_[position]));
+    }
+
+  private:
+    std::span<const I> indices_;
+    std::span<const S> segment_ids_;
+    std::size_t index_bound_;
+    std::size_t segment_bound_;
+};
+
+}  // namespace gradbag
