@@ -40,7 +40,8 @@ def test_the_op_of_contributing_works_as_declared(tmp_path: Path) -> None:
     path = tmp_path / "scale_rows.py"
     path.write_text(source, encoding="utf-8")
     specification = importlib.util.spec_from_file_location("scale_rows", path)
-    assert specification is not None and specification.loader is not None
+    assert specification is not None
+    assert specification.loader is not None
     before = {op.name for op in registry}
     try:
         specification.loader.exec_module(importlib.util.module_from_spec(specification))

@@ -15,7 +15,7 @@ void bind_sparse(nb::module_& m) {
     };
     // indices, values, dense_shape, default_value
     define<Table<const Int64>, InputItems, Vector<const Int64>, InputItem>(m, "sparse_fill_empty_rows_plan",
-                                                                            plan);
+                                                                           plan);
 
     const auto fill = [](const Plan& made, auto indices, auto values, auto, auto default_value,
                          auto... outputs) {
@@ -37,7 +37,7 @@ void bind_ragged(nb::module_& m) {
     };
     // value_rowids, values, nrows, default_value
     define<Vector<const Int64>, InputItems, Scalar<const Int64>, InputItem>(m, "ragged_fill_empty_rows_plan",
-                                                                             plan);
+                                                                            plan);
 
     const auto fill = [](const Plan& made, auto value_rowids, auto values, auto, auto default_value,
                          auto output_value_rowids, auto... outputs) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 # Which dtype a Python value takes when nothing else decides: TensorFlow's choice first.
 _PREFERRED = {
     "b": ("bool",),
-    "i": ("int32", "int64", "float32"),
+    "i": ("int32", "int64", "uint64", "float32"),
     "u": ("uint64", "float32"),
     "f": ("float32", "float64"),
     "c": ("complex128", "complex64"),
@@ -48,6 +48,9 @@ def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     """Arrays keep their dtype; Python numbers, strings and lists take the one that the other arguments need."""
     try:
         return _to_arrays(op, values)
+    except RecursionError:
+        names = ", ".join(op.input_names)
+        raise errors.InvalidArgumentError(f"{op.name}: one of {names} is nested too deeply") from None
     except (MemoryError, OverflowError) as problem:
         if isinstance(problem, errors.Error):
             raise
@@ -56,21 +59,50 @@ def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
 
 def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     arrays: list[Array | None] = [None] * len(values)
-    bound: dict[str, np.dtype[Any]] = {}
+    bound: dict[str, Array] = {}
     for place, (arg, value) in enumerate(zip(op.inputs, values, strict=True)):
         # np.float64 is a Python float to isinstance, but it has a dtype of its own.
         if isinstance(value, np.generic) or not isinstance(value, (int, float, complex, str, bytes, list, tuple)):
             arrays[place] = array = _from_array(op, arg, value)
-            if arg.dtype in op.types:
-                bound.setdefault(arg.dtype, array.dtype)
-    for place, (arg, value) in enumerate(zip(op.inputs, values, strict=True)):
-        if arrays[place] is None:
-            arrays[place] = array = _from_python(op, arg, value, bound.get(arg.dtype))
-            if arg.dtype in op.types:
-                bound.setdefault(arg.dtype, array.dtype)
-    if any(variable in bound and bound[variable].kind in "SUT" for variable in op.types):
+        elif isinstance(value, (list, tuple)) and _all_numpy(value):
+            arrays[place] = array = _from_array(op, arg, _rectangular(op, arg, value))
+        else:
+            continue
+        if arg.dtype in op.types:
+            bound.setdefault(arg.dtype, array)
+    rest = [place for place, found in enumerate(arrays) if found is None]
+    for place in sorted(rest, key=lambda place: _is_empty(values[place])):  # an empty list takes what the others need
+        arg = op.inputs[place]
+        arrays[place] = array = _from_python(op, arg, values[place], bound.get(arg.dtype))
+        if arg.dtype in op.types:
+            bound.setdefault(arg.dtype, array)
+    if any(variable in bound and dtypes.is_string(bound[variable].dtype) for variable in op.types):
         _check_families(op, [a for a in arrays if a is not None])
     return [a for a in arrays if a is not None]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and not any(True for _ in _leaves(value))
+
+
+def _all_numpy(value: Any) -> bool:
+    """A list of NumPy scalars or arrays: their dtype is known, however they are packed."""
+    return not _is_empty(value) and all(isinstance(leaf, (np.generic, np.ndarray)) for leaf in _leaves(value))
+
+
+def _rectangular(op: Op, arg: Arg, value: Any) -> Array:
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as problem:
+        raise errors.InvalidArgumentError(f"{op.name}: {arg.name} is not a rectangular array: {problem}") from None
 
 
 def _from_array(op: Op, arg: Arg, value: Any) -> Array:
@@ -96,11 +128,12 @@ def _from_array(op: Op, arg: Arg, value: Any) -> Array:
     return array
 
 
-def _from_python(op: Op, arg: Arg, value: Any, like: np.dtype[Any] | None) -> Array:
+def _from_python(op: Op, arg: Arg, value: Any, beside: Array | None) -> Array:
     kind, natural = _natural(op, arg, value)
     allowed = op.allowed(arg)
     if kind == "string":
-        return _string_array(op, arg, natural, like)
+        return _string_array(op, arg, natural, beside)
+    like = None if beside is None else beside.dtype
     if natural.size == 0:
         names = [n for n in ("int32", "float32", *allowed) if n in allowed]
         return natural.astype(like if like is not None else dtypes.numpy_dtype(names[0]))
@@ -111,6 +144,7 @@ def _from_python(op: Op, arg: Arg, value: Any, like: np.dtype[Any] | None) -> Ar
         # One dtype only (say int64 or bool): the declaration decides, and the check below says if it cannot hold it.
         if not fits and len(allowed) > 1:
             fits = [n for n in allowed if _holds(kind, dtypes.numpy_dtype(n))]
+            fits.sort(key=lambda n: -dtypes.numpy_dtype(n).itemsize)
         target = dtypes.numpy_dtype(fits[0] if fits else allowed[0])
     name = dtypes.name_of(target)
     if not _holds(kind, target):
@@ -124,26 +158,14 @@ def _from_python(op: Op, arg: Arg, value: Any, like: np.dtype[Any] | None) -> Ar
 
 
 def _natural(op: Op, arg: Arg, value: Any) -> tuple[str, Array]:
-    try:
-        array = np.asarray(value)
-    except (ValueError, OverflowError) as problem:
-        raise errors.InvalidArgumentError(f"{op.name}: {arg.name} is not a rectangular array: {problem}") from None
-    if array.dtype.kind == "f" and array.size and np.abs(array).max() >= 2.0**63:
-        array = np.asarray(value, dtype=object)  # NumPy makes floats of integers that fit no integer dtype together
-        if not all(type(v) is int for v in array.flat):
-            array = array.astype(np.float64)
-    if array.dtype.kind in "SUO" and array.size:
-        values = np.asarray(value, dtype=object)
-        if all(isinstance(v, (str, bytes)) for v in values.flat):
-            return "string", values
-        if not all(type(v) is int for v in values.flat):
-            raise errors.wrong_type(op.name, arg.name, op.allowed(arg), "a list of mixed Python values")
-        if set(op.allowed(arg)) <= dtypes.DIFFERENTIABLE:
-            return "f", values.astype(np.float64)
-        if all(0 <= v < 2**64 for v in values.flat):
-            return "u", values.astype(np.uint64)
-        bad = next(p for p in np.ndindex(values.shape) if not -(2**63) <= values[p] < 2**63)
-        raise errors.invalid(op.name, errors.Fault("rule", arg.name, bad, values[bad], hint="does not fit int64"))
+    array = _rectangular(op, arg, value)
+    types = {type(leaf) for leaf in _leaves(value)}
+    if types == {int} and array.dtype.kind not in "iu":  # beyond 64 bits, or NumPy has made floats of integers
+        return "i", np.asarray(value, dtype=object)
+    if array.dtype.kind in "SUO" and array.size and all(issubclass(t, (str, bytes)) for t in types):
+        return "string", np.asarray(value, dtype=object)
+    if array.dtype.kind not in _HOLDS or (bool in types and len(types) > 1):  # to NumPy, True is one
+        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), "a list of mixed Python values")
     return array.dtype.kind, array
 
 
@@ -154,27 +176,45 @@ def _holds(kind: str, target: np.dtype[Any]) -> bool:
 
 
 def _fits(natural: Any, target: np.dtype[Any]) -> bool:
+    natural = np.asarray(natural)
     if natural.size == 0:
         return True
     if target.kind not in "iu":
-        with np.errstate(all="ignore"):  # a finite number must not become infinite
-            return bool((np.isfinite(natural.astype(target)) | ~np.isfinite(natural)).all())
+        try:
+            with np.errstate(all="ignore"):  # a finite number must not become infinite
+                cast = natural.astype(target)
+        except OverflowError:
+            return False
+        return bool((np.isfinite(cast) | (False if natural.dtype == object else ~np.isfinite(natural))).all())
     limits = np.iinfo(target)
-    return natural.dtype.kind in "iu" and bool(int(natural.min()) >= limits.min and int(natural.max()) <= limits.max)
+    return natural.dtype.kind in "iuO" and bool(int(natural.min()) >= limits.min and int(natural.max()) <= limits.max)
 
 
-def _string_array(op: Op, arg: Arg, natural: Array, like: np.dtype[Any] | None) -> Array:
+def _string_array(op: Op, arg: Arg, natural: Array, beside: Array | None) -> Array:
+    like = None if beside is None else beside.dtype
     if "string" not in op.allowed(arg) or (like is not None and not dtypes.is_string(like)):
         wanted = op.allowed(arg) if like is None else [dtypes.name_of(like)]
         raise errors.wrong_type(op.name, arg.name, wanted, "a Python string")
-    if like is None or like.kind == "O":
+    if beside is None or like is None:
         return natural
-    if like.kind == "S":
-        encoded = [v.encode() if isinstance(v, str) else v for v in natural.flat]
-        return np.array(encoded, dtype="S").reshape(natural.shape)
-    if any(isinstance(v, bytes) for v in natural.flat):
-        raise errors.wrong_type(op.name, arg.name, ["str"], "bytes", "like the other strings of the call")
-    return np.array(list(natural.flat), dtype="U" if like.kind == "U" else like).reshape(natural.shape)
+    try:
+        if _families(beside) == {"bytes"}:
+            encoded = [v.encode() if isinstance(v, str) else v for v in natural.flat]
+            return np.array(encoded, dtype="S" if like.kind == "S" else object).reshape(natural.shape)
+        if like.kind == "O":
+            return natural
+        if "bytes" in _families(natural):
+            raise errors.wrong_type(op.name, arg.name, ["str"], "bytes", "like the other strings of the call")
+        return np.array(list(natural.flat), dtype="U" if like.kind == "U" else like).reshape(natural.shape)
+    except UnicodeEncodeError as problem:
+        raise errors.InvalidArgumentError(f"{op.name}: {arg.name} cannot be encoded: {problem}") from None
+
+
+def _families(array: Array) -> set[str]:
+    """What an array of strings holds: bytes, str, or both if it is of objects."""
+    if array.dtype.kind != "O":
+        return {"bytes" if array.dtype.kind == "S" else "str"}
+    return {"bytes" if isinstance(v, bytes) else "str" for v in array.flat}
 
 
 def _check_strings(op: Op, arg: Arg, array: Array) -> None:
@@ -189,11 +229,12 @@ def _check_strings(op: Op, arg: Arg, array: Array) -> None:
 def _check_families(op: Op, arrays: Sequence[Array]) -> None:
     """NumPy would decode bytes as ASCII to join them with str: a cast that nobody asked for."""
     for variable in op.types:
-        strings = [
-            (a, x) for a, x in zip(op.inputs, arrays, strict=True) if a.dtype == variable and x.dtype.kind in "SUT"
-        ]
-        for arg, array in strings[1:]:
-            first, like = strings[0]
-            if (array.dtype.kind == "S") != (like.dtype.kind == "S"):
-                wanted = "bytes" if like.dtype.kind == "S" else "str"
-                raise errors.wrong_type(op.name, arg.name, [wanted], str(array.dtype), f"like {first.name}")
+        first: tuple[str, str] | None = None
+        for arg, array in zip(op.inputs, arrays, strict=True):
+            if arg.dtype != variable or not dtypes.is_string(array.dtype):
+                continue
+            for family in sorted(_families(array)):
+                first = first or (family, arg.name)
+                if family != first[0]:
+                    got = str(array.dtype) if array.dtype.kind in "SUT" else family
+                    raise errors.wrong_type(op.name, arg.name, [first[0]], got, f"like {first[1]}")

@@ -85,13 +85,15 @@ def parse(text: str) -> Dims:
         if word.isdigit():
             terms.append(int(word))
             continue
-        if not (word.lstrip("*") == "_" or word_of(word).isidentifier()):
+        if not word_of(word).isidentifier():
             raise ValueError(f"{word!r} in {text!r} is not a word of the shape language")
         if word.startswith("*"):
             if star >= 0:
                 raise ValueError(f"{text!r} has two starred words")
             star = place
         terms.append(word)
+    if star >= 0 and word_of(str(terms[star])) != "_" and word_of(str(terms[star])) in terms:
+        raise ValueError(f"{text!r} has a word that is starred in one place only")
     return Dims(text, tuple(terms), star)
 
 

@@ -68,7 +68,9 @@ def _attrs(op: Op, given: dict[str, Any]) -> dict[str, Any]:
         if name in attrs:
             if type(value) is not type(attrs[name]):
                 wanted = type(attrs[name]).__name__
-                raise TypeError(f"{op.name}: {name} must be a {wanted}; got {type(value).__name__}")
+                module = type(value).__module__.replace("builtins", "")  # NumPy has a bool of its own
+                got = f"{module}.{type(value).__name__}".lstrip(".")
+                raise TypeError(f"{op.name}: {name} must be a {wanted}; got {got}")
             attrs[name] = value
         elif name not in op.input_names and name != "name":
             known = ", ".join((*op.input_names, *attrs, "name"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import errors
+from . import errors, memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +28,16 @@ class SparseTensor:
     def __post_init__(self) -> None:
         for name in ("indices", "dense_shape"):
             given = getattr(self, name)
-            array = np.asarray(given)
+            array = _rectangular(name, given)
             if array.size == 0 and not isinstance(given, np.ndarray):
                 array = array.astype(np.int64)
             if array.dtype.kind not in "iu":
                 raise errors.wrong_type("SparseTensor", name, ["int64"], str(array.dtype))
+            if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+                raise errors.wrong_type("SparseTensor", name, ["int64"], f"{array.max()}")
             object.__setattr__(self, name, array.astype(np.int64, copy=False))
         if not hasattr(self.values, "dtype"):
-            object.__setattr__(self, "values", np.asarray(self.values))
+            object.__setattr__(self, "values", _rectangular("values", self.values))
         if self.dense_shape.ndim != 1:
             raise errors.wrong_shape("SparseTensor", "dense_shape", "rank", "", self.dense_shape.shape)
         if self.indices.size == 0 and self.indices.ndim == 1:
@@ -68,12 +70,19 @@ class SparseTensor:
         """The entries of an array that are not zero."""
         array = np.asarray(array)
         places = np.argwhere(array)
-        return cls(places, array[tuple(places.T)], np.array(array.shape, np.int64))
+        return cls(places, array.reshape(-1)[np.flatnonzero(array)], np.array(array.shape, np.int64))
 
     def to_dense(self) -> Any:
         """A NumPy array; entries at the same place are added."""
+        memory.reserve("SparseTensor.to_dense", [("the array", self.shape, self.dtype.itemsize)])
+        outside = (self.indices < 0) | (self.indices >= self.dense_shape)
+        if outside.any():
+            entry, axis = (int(p) for p in np.argwhere(outside)[0])
+            value, extent = int(self.indices[entry, axis]), self.shape[axis]
+            raise errors.invalid("SparseTensor", errors.Fault("range", "indices", (entry, axis), value, 0, extent))
         out = np.zeros(self.shape, self.dtype)
-        np.add.at(out, tuple(self.indices.T), self.values)
+        flat = np.ravel_multi_index(tuple(self.indices.T), self.shape) if self.rank else np.zeros(self.nnz, np.int64)
+        np.add.at(out.reshape(-1), flat, self.values)
         return out
 
     @classmethod
@@ -91,6 +100,13 @@ class SparseTensor:
 
     def __repr__(self) -> str:
         return f"SparseTensor({self.nnz} entries, shape={list(self.shape)}, dtype={self.dtype})"
+
+
+def _rectangular(name: str, value: Any) -> Any:
+    try:
+        return np.asarray(value)
+    except ValueError as problem:
+        raise errors.InvalidArgumentError(f"SparseTensor: {name} is not a rectangular array: {problem}") from None
 
 
 def as_sparse(function: str, value: Any) -> SparseTensor:

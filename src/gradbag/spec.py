@@ -126,7 +126,11 @@ class Op:
         self.held = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None)
         self.held_vectors = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None and a.dims.terms)
         self.attr_defaults = {a.name: a.default for a in self.attrs}
-        self.result: Any = namedtuple(name, [a.name for a in self.outputs]) if len(self.outputs) > 1 else None
+        self.result: Any = None
+        if len(self.outputs) > 1:
+            self.result = namedtuple(name, [a.name for a in self.outputs])  # type: ignore[misc]
+            # The class is no attribute of a module, so pickle finds it by the op's name.
+            self.result.__reduce__ = lambda answer: (_remade, (name, tuple(answer)))
         self._check_declaration()
 
     # ------------------------------------------------------------------ decorators of the block
@@ -254,6 +258,15 @@ class Op:
                 raise TypeError(
                     f"{self.name}: {arg.name} has the dtype {arg.dtype!r}, which is neither known nor in types"
                 )
+        if set(self.example.outputs) != {a.name for a in self.outputs}:
+            raise TypeError(f"{self.name}: the example must give every output")
+        for variable, names in self.types.items():
+            for name in names:
+                if not is_dtype_name(name):
+                    raise TypeError(f"{self.name}: {variable} names the dtype {name!r}, which is not known")
+        for name in self.no_grad:
+            if name not in self.input_names:
+                raise TypeError(f"{self.name}: no_grad names {name}, which is no input")
         for name in self.linear:
             if name not in self.differentiable:
                 raise TypeError(f"{self.name}: linear names {name}, which carries no gradient")
@@ -269,6 +282,10 @@ def is_dtype_name(name: str) -> bool:
 def snake_case(name: str) -> str:
     """SparseSegmentSqrtNGradV2 becomes sparse_segment_sqrt_n_grad_v2, as TensorFlow spells it."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _remade(name: str, outputs: tuple[Any, ...]) -> Any:
+    return registry[name].result._make(outputs)
 
 
 class Registry:

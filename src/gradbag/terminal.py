@@ -21,11 +21,23 @@ else:
 Rows = Sequence[Sequence[str]]
 
 
+def _console() -> Any:
+    class Console(rich.console.Console):
+        def on_broken_pipe(self) -> None:
+            """The reader, say `head`, has seen enough: rich would call that a failure."""
+            try:
+                super().on_broken_pipe()
+            except SystemExit:
+                raise SystemExit(0) from None
+
+    return Console(highlight=False)
+
+
 class Terminal:
     """Where the commands write."""
 
     def __init__(self) -> None:
-        self.rich: Any = rich.console.Console(highlight=False) if RICH else None
+        self.rich: Any = _console() if RICH else None
         self.width: int = self.rich.width if self.rich else shutil.get_terminal_size().columns
 
     def heading(self, text: str) -> None:

@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _mean(terminal: Terminal, table: Any, movies: Any, viewers: Any) -> None:
-    terminal.heading("1  SparseSegmentMean and its gradient: the average of what was seen")
+    terminal.heading("1  SparseSegmentMean and SparseSegmentMeanGrad: the average of what was seen")
     entries = {"indices": movies, "segment_ids": viewers}
     pooled = raw_ops.SparseSegmentMeanWithNumSegments(data=table, **entries, num_segments=4)
     grad = np.array([[3, 6], [1, 1], [2, 4], [9, 9]], np.float32)
@@ -66,7 +66,7 @@ def _mean(terminal: Terminal, table: Any, movies: Any, viewers: Any) -> None:
 
 
 def _sqrt_n(terminal: Terminal, table: Any, movies: Any, viewers: Any) -> None:
-    terminal.heading("2  SparseSegmentSqrtN and its gradient: over the root of the number")
+    terminal.heading("2  SparseSegmentSqrtN and SparseSegmentSqrtNGrad: over the root")
     entries = {"indices": movies, "segment_ids": viewers}
     pooled = raw_ops.SparseSegmentSqrtN(data=table, **entries)
     grad = np.array([[3, 6], [1, 1], [2, 4]], np.float32)
@@ -87,7 +87,7 @@ def _sqrt_n(terminal: Terminal, table: Any, movies: Any, viewers: Any) -> None:
 
 
 def _fill(terminal: Terminal, movies: Any, viewers: Any) -> None:
-    terminal.heading("3  SparseFillEmptyRows and its gradient: nobody is left out")
+    terminal.heading("3  SparseFillEmptyRows and SparseFillEmptyRowsGrad: nobody is left out")
     weights = np.array([1, 2, 3, 4, 5, 6], np.float32)
     indices = np.stack([viewers, movies], 1)
     filled = raw_ops.SparseFillEmptyRows(indices=indices, values=weights, dense_shape=[4, 5], default_value=0.5)
@@ -110,7 +110,7 @@ def _fill(terminal: Terminal, movies: Any, viewers: Any) -> None:
 
 
 def _slice(terminal: Terminal) -> None:
-    terminal.heading("4  SparseSlice and its gradient: a window of a sparse tensor")
+    terminal.heading("4  SparseSlice and SparseSliceGrad: a window of a sparse tensor")
     indices = np.array([[0, 0], [0, 2], [1, 1], [2, 3], [3, 2]])
     values = np.array([1, 2, 3, 4, 5], np.float32)
     cut = raw_ops.SparseSlice(indices=indices, values=values, shape=[4, 4], start=[0, 1], size=[3, 3])

@@ -1,10 +1,13 @@
 """Every gradient rule, forward rule and gradient of a gradient, along random directions."""
 
+import numpy as np
 import pytest
 
+from gradbag import RowGrad, vjp
 from gradbag.spec import Op, registry
-from gradbag.testing import assert_adjoint, assert_gradient, cases
+from gradbag.testing import assert_adjoint, assert_gradient, assert_same, cases
 from gradbag.testing.cases import usual_types
+from gradbag.testing.gradcheck import function_of, random_like
 
 TYPES = ["float64", "complex128"]
 
@@ -40,16 +43,10 @@ def test_every_floating_input_has_a_rule(op: Op) -> None:
 
 @pytest.mark.parametrize("op", [op for op in registry if "sparse_gradient" in op.attr_defaults], ids=lambda op: op.name)
 def test_a_compact_gradient_is_the_dense_one(op: Op) -> None:
-    import numpy as np
-
-    from gradbag import RowGrad, vjp
-    from gradbag.testing import assert_same
-    from gradbag.testing.gradcheck import _random, function_of
-
     for case in cases(op, usual_types(op)):
         function, primals = function_of(case)
         value, pullback = vjp(function, *primals)
-        weights = tuple(_random(np.random.default_rng(0), y) for y in value)
+        weights = tuple(random_like(np.random.default_rng(0), y) for y in value)
         compact_case = type(case)(op, case.types, case.inputs, {"sparse_gradient": True}, case.label)
         compact = vjp(function_of(compact_case)[0], *primals)[1](weights)[0]
         assert isinstance(compact, RowGrad)

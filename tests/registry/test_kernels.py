@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradbag import kernels
+from gradbag import kernels, raw_ops
 from gradbag.kernels.program import Program, native
 from gradbag.spec import Op, registry
 from gradbag.testing import assert_kernel_equals_body, assert_same, cases, layouts
@@ -13,8 +13,8 @@ needs_kernels = pytest.mark.skipif(not kernels.available(), reason="the native k
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
-def test_every_op_has_a_kernel_for_every_dtype(op: Op) -> None:
+@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+def test_a_declared_kernel_exists_for_every_dtype(op: Op) -> None:
     choices = list(type_choices(op))
     assert choices
     for types in choices:
@@ -50,7 +50,7 @@ def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
         for name, array in case.inputs.items():
             if array.dtype.kind != "i" or array.size == 0:
                 continue
-            for value in (-1, 2, int(array.max()) + 1, 2**31 - 1):
+            for value in (-1, 2, min(int(array.max()), 2**62) + 1, 2**31 - 1):
                 damaged = array.copy()
                 damaged.reshape(-1)[rng.integers(array.size)] = value
                 if _asks_for_much(op, name, value):
@@ -84,7 +84,5 @@ def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
 
 
 def _call(op: Op, inputs: dict[str, object]) -> list[object]:
-    from gradbag import raw_ops
-
     answer = getattr(raw_ops, op.name)(**inputs)
     return [answer] if op.result is None else list(answer)

@@ -1,5 +1,6 @@
 """Every bad input that a declaration lists is refused in the words it states."""
 
+import numpy as np
 import pytest
 
 import gradbag
@@ -21,8 +22,6 @@ def test_a_reject_names_op_argument_and_limit(op: Op, reject: Reject) -> None:
 
 @pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
 def test_a_dtype_that_no_op_takes_is_named(op: Op) -> None:
-    import numpy as np
-
     for name in op.input_names:
         wrong = np.zeros((1, 1), "datetime64[s]")
         with pytest.raises(gradbag.UnsupportedTypeError, match=rf"^{op.name}: {name} must be .*; got datetime64\[s\]"):

@@ -5,6 +5,7 @@ Cotangents of complex numbers follow JAX: they are multiplied by the plain deriv
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,9 +25,14 @@ class Elementwise:
     def run(self, values: Sequence[Any]) -> list[Any]:
         return [np.asarray(self.function(*values))]
 
-    def pull(self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def pull(
+        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
         g = _dense(cotangents[0])
-        return [sum_to(g * partial(*values, outputs[0]), v) for partial, v in zip(self.partials, values, strict=True)]
+        return [
+            as_type(sum_to(g * partial(*values, outputs[0]), v), v.dtype) if wanted else None
+            for partial, v, wanted in zip(self.partials, values, needed, strict=True)
+        ]
 
     def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         shape = outputs[0].shape
@@ -34,7 +40,7 @@ class Elementwise:
         for partial, tangent in zip(self.partials, tangents, strict=True):
             if tangent is not None:
                 total = total + broadcast_to(tangent * partial(*values, outputs[0]), shape)
-        return [total]
+        return [as_type(total, outputs[0].dtype)]
 
 
 class Linear:
@@ -46,7 +52,9 @@ class Linear:
     def run(self, values: Sequence[Any]) -> list[Any]:
         return [np.asarray(self.function(values[0]))]
 
-    def pull(self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def pull(
+        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
         return [self.transpose(_dense(cotangents[0]))]
 
     def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -59,9 +67,13 @@ class MatMul:
     def run(self, values: Sequence[Any]) -> list[Any]:
         return [values[0] @ values[1]]
 
-    def pull(self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def pull(
+        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
         g = _dense(cotangents[0])
-        return [matmul(g, transpose(values[1])), matmul(transpose(values[0]), g)]
+        first = as_type(matmul(g, transpose(values[1])), values[0].dtype) if needed[0] else None
+        second = as_type(matmul(transpose(values[0]), g), values[1].dtype) if needed[1] else None
+        return [first, second]
 
     def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         terms = []
@@ -97,8 +109,9 @@ def elementwise(function: Any, *values: Any) -> Any:
 
 def _like(value: Any, others: Sequence[Any]) -> Any:
     """A Python number takes the dtype of the array beside it, as in NumPy."""
-    if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
-        return np.asarray(value, next(o.dtype for o in others if isinstance(o, Traced)))
+    if isinstance(value, (int, float, complex)) and not isinstance(value, (bool, np.generic)):
+        dtype = next(o.dtype for o in others if isinstance(o, Traced))
+        return np.asarray(value, np.result_type(dtype, value) if isinstance(value, complex) else dtype)
     return np.asarray(value)
 
 
@@ -111,6 +124,18 @@ def power(value: Any, exponent: Any) -> Any:
 
 
 # ------------------------------------------------------------------ linear functions
+def as_type(value: Any, dtype: Any) -> Any:
+    """The gradient of an argument has the argument's dtype; of a complex one, a real argument gets the real part."""
+    before = value.dtype
+    if before == dtype:
+        return value
+
+    def cast(x: Any) -> Any:
+        return (x.real if before.kind == "c" and dtype.kind != "c" else x).astype(dtype)
+
+    return execute(Linear(cast, lambda g: as_type(g, before)), [value])[0]
+
+
 def total(value: Any, axis: Any = None, keepdims: bool = False) -> Any:
     shape = value.shape
     axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -146,8 +171,10 @@ def reshape(value: Any, shape: Any) -> Any:
     return execute(Linear(lambda x: np.reshape(x, shape), lambda g: reshape(g, before)), [value])[0]
 
 
-def transpose(value: Any, axes: Any = None) -> Any:
-    back = None if axes is None else tuple(np.argsort(axes).tolist())
+def transpose(value: Any, axes: Any = None, *more: int) -> Any:
+    if isinstance(axes, int):
+        axes = (axes, *more)
+    back = None if axes is None else tuple(np.argsort([a % value.ndim for a in axes]).tolist())
     return execute(Linear(lambda x: np.transpose(x, axes), lambda g: transpose(g, back)), [value])[0]
 
 
@@ -189,20 +216,26 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 
 
 def _ufunc(self: Traced, ufunc: Any, method: str, *values: Any, **settings: Any) -> Any:
-    if method == "__call__" and not settings:
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    if method == "__call__" and (ufunc in ELEMENTWISE or ufunc in (np.matmul, np.power)):
+        _refuse_settings(name, settings)
         if ufunc in ELEMENTWISE:
             return elementwise(ufunc, *values)
-        if ufunc is np.matmul:
-            return matmul(*values)
-        if ufunc is np.power:
-            return power(*values)
-    raise TypeError(f"np.{ufunc.__name__} has no derivative here; gradbag differentiates its own ops and {known()}")
+        return matmul(*values) if ufunc is np.matmul else power(*values)
+    raise TypeError(f"np.{name} has no derivative here; gradbag differentiates its own ops and {known()}")
 
 
 def _function(self: Traced, function: Any, types: Any, args: Any, settings: Any) -> Any:
     if function in FUNCTIONS:
+        own = inspect.signature(FUNCTIONS[function]).parameters
+        _refuse_settings(function.__name__, [s for s in settings if s not in own])
         return FUNCTIONS[function](*args, **settings)
     raise TypeError(f"np.{function.__name__} has no derivative here; gradbag differentiates its own ops and {known()}")
+
+
+def _refuse_settings(name: str, settings: Any) -> None:
+    if settings:
+        raise TypeError(f"np.{name} takes no {', '.join(settings)} under a transform")
 
 
 def known() -> str:

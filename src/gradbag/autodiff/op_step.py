@@ -69,7 +69,9 @@ class OpStep:
         answer = raw_ops.apply(self.op, values, self.attrs)
         return list(answer) if self.op.result is not None else [answer]
 
-    def pull(self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def pull(
+        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
         op = self.op
         if op.rule is None:
             raise errors.UnsupportedTypeError(f"{op.name} has no gradient")
@@ -84,6 +86,10 @@ class OpStep:
         missing = [name for name in op.differentiable if name not in pulled]
         if missing:
             raise errors.UnsupportedTypeError(f"{op.name}: the gradient rule says nothing about {', '.join(missing)}")
+        unknown = [name for name in pulled if name not in op.input_names]
+        if unknown:
+            wrong = ", ".join(unknown)
+            raise errors.UnsupportedTypeError(f"{op.name}: the gradient rule names {wrong}, which is no input")
         return [pulled.get(name) for name in op.input_names]
 
     def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import raw_ops
+from .. import errors, raw_ops
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,8 @@ class RowGrad:
     indices: Any
     rows: Any
     shape: tuple[int, ...]
+
+    __array_ufunc__ = None  # a NumPy array leaves it to `__radd__`
 
     @property
     def dtype(self) -> Any:
@@ -37,6 +39,10 @@ class RowGrad:
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, RowGrad):
             return self.dense() + other
+        if self.shape != other.shape:
+            raise errors.InvalidArgumentError(
+                f"RowGrad: the shapes {list(self.shape)} and {list(other.shape)} do not add up"
+            )
         joined = raw_ops.SparseSegmentSumGradV2(
             grad=_join(self.rows, other.rows),
             indices=np.concatenate([self.indices, other.indices]),

@@ -22,7 +22,9 @@ class Step(Protocol):
 
     def run(self, values: Sequence[Any]) -> list[Any]: ...
 
-    def pull(self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]: ...
+    def pull(
+        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]: ...
 
     def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]: ...
 
@@ -79,7 +81,12 @@ class Traced:
         return bool(plain(self))
 
     def __float__(self) -> float:
-        return float(plain(self))
+        return float(self.__array__())
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("an array under a transform cannot be compared with ==; compare what it is made of")
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Traced({plain(self)!r})"
@@ -174,7 +181,8 @@ def pull_back(
         cotangents = [found.pop((node, place), None) for place in range(len(node.outputs))]
         if all(c is None for c in cotangents):
             continue
-        pulled = node.step.pull(node.values, node.outputs, cotangents)
+        needed = [source is not None for source in node.sources]
+        pulled = node.step.pull(node.values, node.outputs, cotangents, needed)
         for source, cotangent in zip(node.sources, pulled, strict=True):
             if source is not None and cotangent is not None:
                 found[source] = cotangent if source not in found else add(found[source], cotangent)

@@ -29,19 +29,19 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
         array([[2., 2.],
                [1., 1.]])
     """
+    return _vjp("vjp", function, primals, range(len(primals)))
+
+
+def _vjp(
+    transform: str, function: Callable[..., Any], primals: Sequence[Any], places: Sequence[int]
+) -> tuple[Any, Any]:
     trace = ReverseTrace()
-    leaves = [trace.leaf(_differentiable("vjp", p, k)) for k, p in enumerate(primals)]
+    leaves = [trace.leaf(_differentiable(transform, p, k)) for k, p in zip(places, primals, strict=True)]
     answer = function(*leaves)
-    outputs = _leaves_of(answer)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        given = _leaves_of(cotangent)
-        if len(given) != len(outputs):
-            raise errors.InvalidArgumentError(
-                f"vjp: the cotangent has {len(given)} arrays, the value has {len(outputs)}"
-            )
         seeds = []
-        for place, (output, c) in enumerate(zip(outputs, given, strict=True)):
+        for place, (output, c) in enumerate(_pairs(answer, cotangent)):
             if isinstance(output, Traced) and output.trace is trace:
                 seeds.append((output.node, _matching("vjp", f"cotangent {place}", c, output)))
         pulled = pull_back(seeds, leaves, _add)
@@ -70,17 +70,23 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
         return isinstance(value, Traced) and value.trace is trace
 
     value = _map(lambda v: v.value if own(v) else v, answer)
-    return value, _map(lambda v: v.tangent if own(v) else zeros_like(v), answer)
+    return value, _map(lambda v: v.tangent if own(v) else _still(v), answer)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., tuple[Any, Any]]:
     """Like `grad`, with the value of the function beside its gradient."""
-    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    single = isinstance(argnums, int)
+    asked = (argnums,) if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, (tuple, list)) else None
+    if asked is None or not all(isinstance(place, int) for place in asked):
+        raise errors.UnsupportedTypeError(f"grad: argnums must be an int or a tuple of ints; got {argnums!r}")
 
     def differentiate(*args: Any) -> tuple[Any, Any]:
-        for place in places:
+        for place in asked:
             if not -len(args) <= place < len(args):
                 raise errors.InvalidArgumentError(f"grad: argnums names argument {place}, but there are {len(args)}")
+        places = [place % len(args) for place in asked]
+        if len(set(places)) < len(places):
+            raise errors.InvalidArgumentError(f"grad: argnums {argnums} names an argument twice")
 
         def partial(*chosen: Any) -> Any:
             given = list(args)
@@ -88,13 +94,15 @@ def value_and_grad(function: Callable[..., Any], argnums: int | Sequence[int] = 
                 given[place] = value
             return function(*given)
 
-        value, pullback = vjp(partial, *(args[place] for place in places))
+        value, pullback = _vjp("grad", partial, [args[place] for place in places], places)
+        if isinstance(value, (int, float, complex)):
+            value = np.asarray(value)
         shape = getattr(value, "shape", None)
         if shape != ():
             what = type(value).__name__ if shape is None else f"shape {list(shape)}"
             raise errors.InvalidArgumentError(f"grad: the function must give a scalar, got {what}; use vjp, or sum it")
         gradients = pullback(np.ones((), value.dtype))
-        return value, gradients[0] if isinstance(argnums, int) else gradients
+        return value, gradients[0] if single else gradients
 
     return differentiate
 
@@ -156,7 +164,33 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
     return function(tree)
 
 
-def _leaves_of(tree: Any) -> list[Any]:
-    leaves: list[Any] = []
-    _map(leaves.append, tree)
-    return leaves
+def _still(value: Any) -> Any:
+    """The tangent of what does not move."""
+    if isinstance(value, (int, float, complex)):
+        return type(value)(0)
+    return zeros_like(value) if hasattr(value, "shape") else value
+
+
+def _pairs(value: Any, cotangent: Any) -> list[tuple[Any, Any]]:
+    """The arrays of a value, each with its cotangent, which has the same form."""
+    if isinstance(value, RowGrad) and isinstance(cotangent, RowGrad):
+        return [(value.rows, cotangent.rows)]
+    if isinstance(value, SparseTensor) and isinstance(cotangent, SparseTensor):
+        return [(value.values, cotangent.values)]
+    if isinstance(value, dict) and isinstance(cotangent, dict) and value.keys() == cotangent.keys():
+        return [pair for key in value for pair in _pairs(value[key], cotangent[key])]
+    for kind in (tuple, list):
+        if isinstance(value, kind) and isinstance(cotangent, kind) and len(value) == len(cotangent):
+            return [pair for v, c in zip(value, cotangent, strict=True) for pair in _pairs(v, c)]
+    if isinstance(value, (RowGrad, SparseTensor, dict, tuple, list)):
+        raise errors.InvalidArgumentError(
+            f"vjp: the cotangent must have the form of the value, here {_form(value)}; got {_form(cotangent)}"
+        )
+    return [(value, cotangent)]
+
+
+def _form(tree: Any) -> str:
+    name = type(tree).__name__
+    if isinstance(tree, dict):
+        return f"{name} of {', '.join(map(repr, tree))}"
+    return f"{name} of {len(tree)}" if isinstance(tree, (tuple, list)) else name

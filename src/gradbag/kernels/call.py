@@ -88,7 +88,7 @@ def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any])
             sizes += [0] * len(op.counted_words)
         wanted = _wanted(op, route, sizes)
         if route.program.fill is None:
-            return _run_body(op, arrays, attrs)
+            return _run_body(op, arrays, attrs, counted)
         return _run_native(op, route, wanted if counted else None, sizes[:known], arrays)
     except errors.Fault as fault:
         raise _named(op, fault) from None
@@ -148,10 +148,19 @@ def _reserve(op: Op, route: Route, sizes: list[int], wanted: Sequence[tuple[tupl
     memory.reserve(op.name, arrays)
 
 
-def _run_body(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+def _run_body(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], counted: bool) -> list[Array]:
     with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
         answer = op.body(*[carriers.clean(a) for a in arrays], **attrs)
-    return list(answer) if op.result is not None else [answer]
+    outputs = list(answer) if op.result is not None else [answer]
+    if not counted:  # only now the sizes are known
+        memory.reserve(
+            op.name,
+            [
+                (f"{op.asks_for(a.dims.words[:1])} asks for {a.name}", o.shape, o.itemsize)
+                for a, o in zip(op.outputs, outputs, strict=True)
+            ],
+        )
+    return outputs
 
 
 def _run_native(op: Op, route: Route, wanted: Any, sizes: list[int], arrays: Sequence[Array]) -> list[Array]:

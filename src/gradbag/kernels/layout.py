@@ -43,6 +43,13 @@ class Layout:
             if ignored == len(contents.terms):
                 self.natural += range(start + len(contents.terms), start + arrays[place].size)
             start += arrays[place].size
+        self.constants: list[int] = []
+        for arg in op.outputs:
+            for term in arg.dims.terms:
+                if isinstance(term, int):
+                    self.slots[str(term)] = start
+                    self.constants.append(term)
+                    start += 1
         for word in op.counted_words:
             self.slots[word] = start
             start += 1
@@ -69,6 +76,7 @@ class Layout:
         for slot in self.natural:
             if flat[slot] < 0:
                 return None
+        flat += self.constants
         return flat
 
     def _bind(self, dims: Dims, start: int, count: int) -> None:
@@ -94,11 +102,10 @@ class Layout:
             slot += 1
 
     def _slots_of(self, dims: Dims) -> list[int]:
-        """Slots of an output's axes; a fixed size there would need a slot of its own, and no op has one."""
+        """Slots of an output's axes."""
         slots: list[int] = []
         for term in dims.terms:
-            assert isinstance(term, str)
-            found = self.slots[word_of(term)]
+            found = self.slots[word_of(str(term))]
             slots.extend(found if isinstance(found, tuple) else (found,))
         return slots
 

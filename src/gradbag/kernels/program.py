@@ -14,7 +14,9 @@ from . import carriers
 
 try:
     native: Any = import_module(f"{__package__}._kernels")
-except ModuleNotFoundError:  # installed without a compiler; a module that is there but broken must not pass silently
+except ModuleNotFoundError as problem:  # installed without a compiler; a module that is there but broken must not pass
+    if problem.name != f"{__package__}._kernels":
+        raise
     native = None
 
 Array = np.ndarray[Any, Any]

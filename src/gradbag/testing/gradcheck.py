@@ -30,9 +30,9 @@ def assert_adjoint(case: Case, seed: int = 0) -> None:
     """<g, J v> by the forward rule equals <J' g, v> by the reverse rule, for a linear op nearly exactly."""
     function, primals = function_of(case)
     rng = np.random.default_rng(seed)
-    directions = [_random(rng, p) for p in primals]
+    directions = [random_like(rng, p) for p in primals]
     value, tangent = jvp(function, primals, directions)
-    weights = [_random(rng, y) for y in value]
+    weights = [random_like(rng, y) for y in value]
     forward = sum(np.vdot(w, t) for w, t in zip(weights, tangent, strict=True))
     _, pullback = vjp(function, *primals)
     backward = sum(np.vdot(p, d) for p, d in zip(pullback(tuple(weights)), directions, strict=True))
@@ -57,8 +57,8 @@ def function_of(case: Case) -> tuple[Function, list[Any]]:
 
 def _check(function: Function, primals: Sequence[Any], order: int, rng: np.random.Generator, label: str) -> int:
     value, pullback = vjp(function, *primals)
-    weights = tuple(_random(rng, y) for y in value)
-    directions = [_random(rng, p) for p in primals]
+    weights = tuple(random_like(rng, y) for y in value)
+    directions = [random_like(rng, p) for p in primals]
     step = 1e-6
     ahead = function(*[p + step * d for p, d in zip(primals, directions, strict=True)])
     behind = function(*[p - step * d for p, d in zip(primals, directions, strict=True)])
@@ -76,7 +76,8 @@ def _check(function: Function, primals: Sequence[Any], order: int, rng: np.rando
     return 1 + _check(pulled, weights, order - 1, rng, f"{label}, order {order}")
 
 
-def _random(rng: np.random.Generator, like: Any) -> Any:
+def random_like(rng: np.random.Generator, like: Any) -> Any:
+    """A random direction of the shape and dtype of an array."""
     values = rng.standard_normal(like.shape)
     if like.dtype.kind == "c":
         values = values + 1j * rng.standard_normal(like.shape)

@@ -1,0 +1,229 @@
+"""What is broken in the sources: for each file, what stands there exactly once, what takes its place, what that breaks.
+
+White space does not count when the original is looked for. A change that no caller could see (another table size, a
+prefetch left out) is no mutant and does not belong here.
+
+A header that several translation units include is compiled into the one that is named with it.
+"""
+
+Edits = list[tuple[str, str, str]]
+
+# ------------------------------------------------------------------ C++: (file, translation unit) -> edits
+NATIVE: dict[tuple[str, str], Edits] = {
+    ("csrc/kernels/segment_reduce.hpp", "segment_reduce"): [
+        ("kFirstDivided = 10", "kFirstDivided = 9", "nine rows are divided instead of multiplied by a reciprocal"),
+        (
+            "store_combined(combiner, count, sum",
+            "store_combined(combiner, count + 1, sum",
+            "a run counts one row too many",
+        ),
+        (
+            "table_.rows, {segment_input::indices",
+            "table_.rows + 1, {segment_input::indices",
+            "one index too many is allowed",
+        ),
+        ("detail::clear_rows(output, finished, segment);", "", "rows of skipped segments are not cleared"),
+        ("detail::clear_rows(output, finished, output.rows);", "", "rows after the last segment are not cleared"),
+        (
+            "static_cast<std::size_t>(id) < finished",
+            "static_cast<std::size_t>(id) + 2 < finished",
+            "ids may decrease by one",
+        ),
+        ("lookup.row(begin);  // At", "// At", "a bad segment id is told before a bad index of the same entry"),
+        ("width, output + first)", "width, output)", "the second tile of columns is written over the first"),
+    ],
+    ("csrc/kernels/segment_grad.hpp", "segment_grad"): [
+        ("std::fill_n(output.data, output.size(), T{});", "", "the output does not start from zeros"),
+        (
+            "combiner == Combiner::sum) return {0, 0}",
+            "combiner != Combiner::mean) return {0, 0}",
+            "sqrt_n is not counted",
+        ),
+        ("output.row(entry.index)", "output.row(entry.segment)", "rows go where their segment is"),
+        (
+            "std::size_t index) { return output.row(index)",
+            "std::size_t index) { return output.row(0 * index)",
+            "16-bit rows all go to the first",
+        ),
+    ],
+    ("csrc/kernels/segment_grad_compact.hpp", "segment_grad_compact"): [
+        ("static_cast<I>(index)", "static_cast<I>(group)", "unique indices are numbered through"),
+        (
+            "static_cast<std::size_t>(rows), segment_ids",
+            "static_cast<std::size_t>(rows) + 1, segment_ids",
+            "one index too many is allowed",
+        ),
+    ],
+    ("csrc/kernels/segment_groups.hpp", "segment_grad_compact"): [
+        ("counted = combiner != Combiner::sum", "counted = combiner == Combiner::mean", "sqrt_n is not counted"),
+        (
+            "scales[entry - begin] = scales_(segment)",
+            "scales[entry - begin] = scales_(0)",
+            "all rows get the first scale",
+        ),
+        ("grad_.row(segment) + first", "grad_.row(segment)", "the second tile of columns adds the first"),
+        ("std::fill_n(sum, width, A{0});", "", "a sum starts from the previous one"),
+    ],
+    ("csrc/kernels/segment_scales.hpp", "segment_grad"): [
+        ("1.0 / divisor(", "0.5 / divisor(", "shares are half as large"),
+        (
+            "std::ranges::equal_range(far_, segment).size()",
+            "far_.size()",
+            "a segment with a large number is miscounted",
+        ),
+    ],
+    ("csrc/kernels/segment_entries.hpp", "segment_grad"): [
+        ("segment_bound_, {segment_input", "segment_bound_ + 1, {segment_input", "one segment too many is allowed"),
+        ("index_bound_, {segment_input", "index_bound_ + 1, {segment_input", "one index too many is allowed"),
+    ],
+    ("csrc/kernels/segment_inputs.hpp", "segment_reduce"): [
+        ("indices = 1", "indices = 2", "faults of indices are told about segment_ids"),
+    ],
+    ("csrc/kernels/combiner.hpp", "segment_grad"): [
+        ("std::sqrt(static_cast<double>(count))", "static_cast<double>(count)", "sqrt_n is mean"),
+    ],
+    ("csrc/kernels/fill_empty_rows.hpp", "fill_empty_rows"): [
+        ("next_row = row + 1;", "next_row = row;", "a row with entries is also filled"),
+        ("rank, std::int64_t{0});", "1, std::int64_t{0});", "columns of filled entries are not written"),
+        ("empty_row_indicator[row] = true;", "", "empty rows are not marked"),
+        (
+            "reverse_index_map[from] = static_cast<std::int64_t>(to)",
+            "reverse_index_map[from] = static_cast<std::int64_t>(from)",
+            "the map names the input entry",
+        ),
+        (
+            "copy_item(default_value, 0, output_values",
+            "copy_item(values, 0, output_values",
+            "filled with the first value",
+        ),
+        ("{0, position, fault_column}", "{0, position, -1}", "faults do not name the column"),
+    ],
+    ("csrc/kernels/fill_empty_rows_grad.hpp", "fill_empty_rows_grad"): [
+        ("kSumBlock = 1024", "kSumBlock = 512", "the sum has another order"),
+        ("static_cast<Bits>(bit == 0)", "static_cast<Bits>(bit != 0)", "the default gets the gradient of the entries"),
+        ("if (count % 2 != 0) sums[count / 2] = sums[count - 1];", "", "an odd last block is forgotten"),
+        ("{ words_[number_] = word_; number_", "{ number_", "an unsorted map forgets entries"),
+        ("grad_values.rows, {0, i}", "grad_values.rows + 1, {0, i}", "one place too many is allowed"),
+        ("grad_values.data + component", "grad_values.data", "the imaginary part is the real one"),
+    ],
+    ("csrc/kernels/slice.hpp", "slice"): [
+        ("index >= start && offset <", "offset <", "an index far before the start wraps into the window"),
+        ("offset < static_cast", "offset <= static_cast", "the window is one longer"),
+        ("return size;", "return shape;", "the output shape is the tensor's"),
+        ("static_cast<std::uint64_t>(start[d]));", "0u);", "indices are not counted from the start"),
+        (
+            "copy_item(values, kept.positions[i], output.values, i",
+            "copy_item(values, i, output.values, i",
+            "the first values are kept",
+        ),
+    ],
+    ("csrc/kernels/slice_grad.hpp", "slice_grad"): [
+        (
+            "for (; row < input_indices.rows; ++row) clear_item(val_grad, row, item_size);",
+            "",
+            "the rest is not cleared",
+        ),
+        ("copy_item(backprop_val_grad, matched", "copy_item(backprop_val_grad, 0", "all get the first gradient"),
+        (
+            "if (matched < output_indices.rows) {",
+            "if (matched > output_indices.rows) {",
+            "an unmatched row is no fault",
+        ),
+    ],
+    ("csrc/core/checked.hpp", "fill_empty_rows"): [
+        ("(value)) < bound", "(value)) <= bound", "every range is one longer"),
+    ],
+    ("csrc/core/radix_sort.hpp", "fill_empty_rows"): [
+        (".key > moving.key", ".key >= moving.key", "sorting few entries is not stable"),
+        ("shift = pass * digit_bits", "shift = 0 * pass * digit_bits", "sorting looks at the lowest digit only"),
+    ],
+    ("csrc/core/sorted_entries.hpp", "segment_grad_compact"): [
+        ("if (!sorted) stable_sort", "if (sorted) stable_sort", "entries are not sorted"),
+    ],
+    ("csrc/core/row_sum.hpp", "segment_reduce"): [
+        (
+            "sum[c] = add(sum[c], detail::left_to_right(",
+            "sum[c] = add(Accumulator<T>{}, detail::left_to_right(",
+            "only the last block counts",
+        ),
+        (
+            "narrow<T>(sum[c] / divisor)",
+            "narrow<T>(sum[c] * (1 / divisor))",
+            "a division is a product with the reciprocal",
+        ),
+    ],
+    ("csrc/core/half.hpp", "segment_reduce"): [
+        ("0xfffu + odd", "0x1000u", "float16 rounds ties up"),
+        ("smallest_normal = 113u << 23", "smallest_normal = 103u << 23", "subnormal float16 results are wrong"),
+        (" + (infinite & rebase)", "", "an infinite float16 becomes a number"),
+    ],
+    ("csrc/core/bfloat16.hpp", "segment_reduce"): [
+        ("0x7fffu + odd", "0x8000u", "bfloat16 rounds ties up"),
+        ("is_nan ? quiet_nan : rounded", "rounded", "a NaN in bfloat16 may round to infinity"),
+    ],
+    ("csrc/core/types.hpp", "fill_empty_rows_grad"): [
+        ("narrow<T>(round_to_odd(value))", "narrow<T>(static_cast<float>(value))", "16-bit sums are rounded twice"),
+    ],
+    ("csrc/core/constants.hpp", "slice"): [
+        ("if (!found) visit(value);", "", "a rank without a case of its own is left out"),
+    ],
+    ("csrc/core/items.hpp", "slice_grad"): [
+        ("position * size, 0, size)", "position * size, 0, 1)", "only one byte is cleared"),
+    ],
+    ("csrc/bind/arrays.hpp", "segment_reduce"): [
+        ("columns *= array.shape(axis)", "columns = array.shape(axis)", "only the last axis counts as columns"),
+    ],
+    ("csrc/bind/slice.cpp", "slice"): [
+        ("slice_plan(indices, start, size)", "slice_plan(indices, size, start)", "start and size are swapped"),
+    ],
+    ("csrc/bind/fill_empty_rows.cpp", "fill_empty_rows"): [
+        ("nrows, -1)", "nrows, 0)", "faults of a vector name a column"),
+    ],
+}
+
+# ------------------------------------------------------------------ Python: file -> edits
+NUMPY: dict[str, Edits] = {
+    "src/gradbag/ops/pooling.py": [
+        ("DIVIDES_FROM = 10", "DIVIDES_FROM = 9", "nine rows are divided instead of multiplied by a reciprocal"),
+        ("HEAD + 1, counts % HEAD)", "HEAD, counts % HEAD)", "a head of nine rows loses one"),
+        ("np.sqrt(counts.astype(np.float64))", "counts.astype(np.float64)", "sqrt_n is mean"),
+        ('if dtype.itemsize == 2 and dtype.kind not in "iu"', "if False", "16-bit floats add up in themselves"),
+        ("(indices >= rows)", "(indices > rows)", "one index too many is allowed"),
+        ("(segment_ids >= segments)", "(segment_ids > segments)", "one segment too many is allowed"),
+        ("segment_ids[1:] < segment_ids[:-1]", "segment_ids[1:] <= segment_ids[:-1]", "ids must increase"),
+        (
+            "if bad_index[place]:",
+            "if bad_index[place] and not bad_segment[place]:",
+            "a bad segment id is told before a bad index of the same entry",
+        ),
+        ("if last >= limit:", "if last > limit:", "the largest id is allowed, and one more segment than it can name"),
+        (
+            "(1.0 / _divisor(counts, combiner)).astype(wide)",
+            "1 / _divisor(counts, combiner).astype(wide)",
+            "the scale of a gradient is not computed in float64",
+        ),
+    ],
+    "src/gradbag/ops/filling.py": [
+        ("BLOCK, LANES = 1024, 8", "BLOCK, LANES = 512, 8", "the sum has another order"),
+        ('np.argsort(row_of, kind="stable")', "np.argsort(-row_of)[::-1]", "entries of a row lose their order"),
+        ("np.maximum(counts, 1)", "counts", "empty rows get no entry"),
+        (
+            "filled_in[reverse_index_map] = False",
+            "filled_in[reverse_index_map[:-1]] = False",
+            "the last entry counts as filled in",
+        ),
+        (
+            "(reverse_index_map >= len(grad_values))",
+            "(reverse_index_map > len(grad_values))",
+            "one place too many is allowed",
+        ),
+        ("if dtype != ml_dtypes.bfloat16:", "if True:", "bfloat16 sums are rounded twice"),
+    ],
+    "src/gradbag/ops/slice.py": [
+        ("(indices[:, axis] <= last)", "(indices[:, axis] < last)", "the window is one shorter"),
+        ("max(extent - first, 0)", "extent - first", "an output shape may be negative"),
+        ("key == wanted[len(matched)]", "key in wanted", "the order of the kept entries does not count"),
+        ("if len(matched) < len(wanted):", "if len(matched) < len(wanted) - 1:", "one unmatched row is no fault"),
+        ("if elements > LARGEST:", "if elements > 4 * LARGEST:", "a shape may have more elements than int64 counts"),
+    ],
+}

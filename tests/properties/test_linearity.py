@@ -1,0 +1,122 @@
+"""Ops are linear in the inputs that they declare, and gradients are their transposes, on random small bags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from gradbag import jvp, raw_ops, vjp
+from gradbag.spec import Op, registry
+from gradbag.testing import assert_same
+
+# Whole numbers, so that sums are exact; what is divided is exact to the last bits.
+NUMBERS = st.integers(-8, 8).map(float)
+
+
+def numbers(*shape: int) -> st.SearchStrategy[Any]:
+    return arrays(np.float64, shape, elements=NUMBERS)
+
+
+def ids(count: int, limit: int) -> st.SearchStrategy[Any]:
+    return arrays(np.int64, count if limit else 0, elements=st.integers(0, max(limit - 1, 0)))
+
+
+@st.composite
+def bag_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    """For the ops that pool rows, and for their gradients."""
+    rows, segments = draw(st.integers(0, 4)), draw(st.integers(1, 4))
+    inner = draw(st.lists(st.integers(0, 3), max_size=2))
+    indices = draw(ids(draw(st.integers(0, 12)), rows))
+    segment_ids = draw(ids(len(indices), segments))
+    pools = "Grad" not in op.name
+    entries = {"indices": indices, "segment_ids": np.sort(segment_ids) if pools else segment_ids}
+    sizes = {name: np.array(rows, np.int32) for name in ("output_dim0", "dense_output_dim0") if name in op.input_names}
+    if "num_segments" in op.input_names:
+        sizes["num_segments"] = np.array(segments + draw(st.integers(0, 2)))
+    table = {"data": draw(numbers(rows, *inner))} if pools else {"grad": draw(numbers(segments, *inner))}
+    return {**table, **entries, **sizes}
+
+
+@st.composite
+def fill_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    rows = draw(st.integers(0, 5))
+    row_of = draw(ids(draw(st.integers(0, 6)), rows))
+    if op.name.endswith("Grad"):
+        return {"reverse_index_map": row_of, "grad_values": draw(numbers(rows))}
+    values = {"values": draw(numbers(len(row_of))), "default_value": draw(numbers())}
+    if op.name.startswith("Ragged"):
+        return {"value_rowids": row_of, "nrows": np.array(rows), **values}
+    rank = draw(st.integers(1, 3))
+    rest = draw(arrays(np.int64, (len(row_of), rank - 1), elements=st.integers(-2, 5)))
+    indices = np.concatenate([row_of[:, None], rest], 1)
+    return {"indices": indices, "dense_shape": np.array([rows, 4, 4][:rank]), **values}
+
+
+@st.composite
+def slice_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    rank, count = draw(st.integers(0, 3)), draw(st.integers(0, 8))
+    indices = draw(arrays(np.int64, (count, rank), elements=st.integers(0, 3)))
+    start = draw(arrays(np.int64, rank, elements=st.integers(-1, 3)))
+    if op.name == "SparseSlice":
+        size = draw(arrays(np.int64, rank, elements=st.integers(0, 4)))
+        entries = {"indices": indices, "values": draw(numbers(count))}
+        return {**entries, "shape": np.full(rank, 4), "start": start, "size": size}
+    kept = draw(arrays(bool, count))
+    # Of entries at the same place the first is matched first, so keep a leading run of each.
+    for place in range(count):
+        same = (indices[:place] == indices[place]).all(1)
+        kept[place] &= bool(kept[:place][same].all())
+    places = {"input_indices": indices, "input_start": start, "output_indices": indices[kept] - start}
+    return {"backprop_val_grad": draw(numbers(int(kept.sum()))), **places}
+
+
+def inputs_of(op: Op) -> st.SearchStrategy[dict[str, Any]]:
+    families = {"Segment": bag_inputs, "Fill": fill_inputs, "Slice": slice_inputs}
+    return next(family(op) for word, family in families.items() if word in op.name)
+
+
+def outputs_of(op: Op, inputs: dict[str, Any]) -> list[Any]:
+    answer = getattr(raw_ops, op.name)(**inputs)
+    outputs = [answer] if op.result is None else list(answer)
+    return [y for a, y in zip(op.outputs, outputs, strict=True) if a.name in op.differentiable_outputs]
+
+
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@given(data=st.data())
+def test_a_sum_of_inputs_gives_the_sum_of_outputs(op: Op, data: Any) -> None:
+    first = data.draw(inputs_of(op))
+    second = {**first, **{name: data.draw(numbers(*first[name].shape)) for name in op.linear}}
+    scale = data.draw(NUMBERS)
+    both = {**first, **{name: first[name] + scale * second[name] for name in op.linear}}
+    apart = zip(outputs_of(op, first), outputs_of(op, second), strict=True)
+    for got, (one, other) in zip(outputs_of(op, both), apart, strict=True):
+        want = one + scale * other
+        if any(word in op.name for word in ("Mean", "SqrtN")):
+            np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-13)
+        else:
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@given(data=st.data())
+def test_the_gradient_is_the_transpose(op: Op, data: Any) -> None:
+    inputs = data.draw(inputs_of(op))
+
+    def function(*values: Any) -> tuple[Any, ...]:
+        return tuple(outputs_of(op, {**inputs, **dict(zip(op.linear, values, strict=True))}))
+
+    primals = [inputs[name] for name in op.linear]
+    outputs, pullback = vjp(function, *primals)
+    weights = tuple(data.draw(numbers(*y.shape)) for y in outputs)
+    forward = sum(float((w * y).sum()) for w, y in zip(weights, outputs, strict=True))
+    backward = sum(float((g * x).sum()) for g, x in zip(pullback(weights), primals, strict=True))
+    assert forward == pytest.approx(backward, rel=1e-12, abs=1e-11)
+    # Linear means that the derivative in the direction of the inputs is the value itself.
+    _, tangents = jvp(function, primals, primals)
+    for tangent, output in zip(tangents, outputs, strict=True):
+        assert_same(tangent, output, op.name)
