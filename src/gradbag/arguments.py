@@ -28,20 +28,17 @@ _INTEGERS = {
 }
 
 
-def ready(op: Op, values: Sequence[Any]) -> Sequence[Array] | None:
-    """The values if they are arrays already, or Python integers for sizes: the common call, without a detour."""
-    arrays = values
+def with_sizes(op: Op, values: Sequence[Any]) -> Sequence[Any]:
+    """Python integers for sizes become arrays at once: the commonest call that is not all arrays."""
+    changed = values
     for place, value in enumerate(values):
-        kind = type(value)
-        if kind is np.ndarray:
-            continue
-        limits = _INTEGERS.get(op.inputs[place].dtype) if kind is int else None
-        if limits is None or not limits[1] <= value <= limits[2]:
-            return None
-        if arrays is values:
-            arrays = list(values)
-        arrays[place] = np.array(value, limits[0])  # type: ignore[index]
-    return arrays
+        if type(value) is int:
+            limits = _INTEGERS.get(op.inputs[place].dtype)
+            if limits is not None and limits[1] <= value <= limits[2]:
+                if changed is values:
+                    changed = list(values)
+                changed[place] = np.array(value, limits[0])  # type: ignore[index]
+    return changed
 
 
 def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
@@ -140,10 +137,12 @@ def _from_python(op: Op, arg: Arg, value: Any, beside: Array | None) -> Array:
     if like is not None:
         target = like
     else:
-        fits = [n for n in _PREFERRED[kind] if n in allowed and _fits(natural, dtypes.numpy_dtype(n))]
+        whole = kind in "iu" and not set(allowed).isdisjoint(dtypes.INTEGER)  # then it stays a whole number
+        preferred = [n for n in _PREFERRED[kind] if n in allowed and not (whole and n in dtypes.FLOAT)]
+        fits = [n for n in preferred if _fits(natural, dtypes.numpy_dtype(n))]
         # One dtype only (say int64 or bool): the declaration decides, and the check below says if it cannot hold it.
         if not fits and len(allowed) > 1:
-            fits = [n for n in allowed if _holds(kind, dtypes.numpy_dtype(n))]
+            fits = preferred or [n for n in allowed if _holds(kind, dtypes.numpy_dtype(n))]
             fits.sort(key=lambda n: -dtypes.numpy_dtype(n).itemsize)
         target = dtypes.numpy_dtype(fits[0] if fits else allowed[0])
     name = dtypes.name_of(target)

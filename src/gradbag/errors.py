@@ -70,6 +70,10 @@ def invalid(op: str, fault: Fault) -> InvalidArgumentError:
     return InvalidArgumentError(f"{op}: {fault.sentence()}")
 
 
+def changed(op: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{op}: an argument was changed, by another thread, during the call")
+
+
 def wrong_type(op: str, argument: str, wanted: Sequence[str], got: str, why: str = "") -> UnsupportedTypeError:
     """`wanted` are dtype names; `why` tells where a requirement comes from, if not from the op alone."""
     one_of = wanted[0] if len(wanted) == 1 else "one of " + ", ".join(wanted)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from . import arguments, kernels, pages
@@ -23,11 +24,11 @@ interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {
 
 def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Run an op on its inputs, in declared order, in whatever interpreter they ask for."""
-    arrays = arguments.ready(op, values)
-    if arrays is not None:
-        route = kernels.find(op, arrays)
-        if route is not None:
-            return _answer(op, kernels.follow(op, route, arrays, attrs))
+    if int in map(type, values):
+        values = arguments.with_sizes(op, values)
+    route = kernels.find(op, values)
+    if route is not None:
+        return _answer(op, kernels.follow(op, route, values, attrs))
     for value in values:
         interpreter = interpreters.get(type(value))
         if interpreter is not None:
@@ -36,18 +37,19 @@ def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
 
 
 def _answer(op: Op, outputs: list[Any]) -> Any:
-    return outputs[0] if op.result is None else op.result._make(outputs)
+    return outputs[0] if op.result is None else tuple.__new__(op.result, outputs)
 
 
 def _function(op: Op) -> Callable[..., Any]:
     inputs, defaults = op.input_names, op.attr_defaults
     count = len(inputs)
+    take = itemgetter(*inputs) if count > 1 else lambda given: (given[inputs[0]],)
 
     def call(*args: Any, **given: Any) -> Any:
         if args:
             raise TypeError(f"{op.name} takes keyword arguments only: {', '.join((*inputs, *defaults, 'name'))}")
         try:
-            values = [given[name] for name in inputs]
+            values = take(given)
         except KeyError:
             missing = [name for name in inputs if name not in given]
             raise TypeError(f"{op.name} misses the required argument {missing[0]!r}") from None

@@ -117,6 +117,7 @@ class Op:
         self.types, self.kernel, self.example, self.samples = dict(types), kernel, example, samples
         self.rejects, self.linear, self.no_grad = tuple(rejects), tuple(linear), tuple(no_grad)
         self.rule: Rule | None = None
+        self.check_rule: Callable[..., None] | None = None
         self.size_rule: Callable[..., dict[str, int | AtLeast]] | None = None
         self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
         self.doc = inspect.getdoc(body) or ""
@@ -137,6 +138,11 @@ class Op:
     def gradient(self, rule: Rule) -> Rule:
         """`rule(ops, x, y, g)` gives a dict of input name to cotangent; it may call `ops` only."""
         self.rule = rule
+        return rule
+
+    def check(self, rule: Callable[..., None]) -> Callable[..., None]:
+        """Takes the inputs and raises a Fault for what neither shapes nor a kernel refuse."""
+        self.check_rule = rule
         return rule
 
     def sizes(self, rule: Callable[..., dict[str, int | AtLeast]]) -> Callable[..., dict[str, int | AtLeast]]:

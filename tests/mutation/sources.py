@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from native import units
-from table import NATIVE, NUMPY
+from table import FEWER_TYPES, NATIVE, NUMPY
 
 from gradbag.spec import Op, registry
 
@@ -31,13 +30,9 @@ class SourceMutant:
     def name(self) -> str:
         return f"{self.file.removeprefix('src/gradbag/')}: {self.breaks}"
 
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """The original with any white space between its words, for formatters move words to other lines."""
-        return re.compile(r"\s+".join(re.escape(word) for word in self.original.split()))
-
     def text(self, root: Path) -> str:
-        return self.pattern.sub(lambda _: self.broken, (root / self.file).read_text(encoding="utf-8"), count=1)
+        text = (root / self.file).read_text(encoding="utf-8")
+        return _pattern(self.original).sub(lambda _: self.broken, text)
 
 
 def source_mutants() -> Iterator[SourceMutant]:
@@ -48,6 +43,15 @@ def source_mutants() -> Iterator[SourceMutant]:
         module = ".".join(Path(file).relative_to("src").with_suffix("").parts)
         for original, broken, breaks in edits:
             yield SourceMutant(file, original, broken, breaks, module=module)
+
+
+def with_fewer_types(root: Path) -> dict[str, str]:
+    """The sources that list the element types, with fewer of them."""
+    texts = {file: (root / file).read_text(encoding="utf-8") for file in FEWER_TYPES}
+    for file, edits in FEWER_TYPES.items():
+        for all_types, some_types in edits:
+            texts[file] = _pattern(all_types).sub(lambda _, some=some_types: some, texts[file])
+    return texts
 
 
 def affected_ops(mutant: SourceMutant) -> list[Op]:
@@ -66,15 +70,23 @@ def _modules(op: Op) -> set[str]:
     return {op.body.__module__, *(getattr(v, "__module__", "") or "" for v in op.body.__globals__.values())}
 
 
+def _pattern(original: str) -> re.Pattern[str]:
+    """The original with any white space between its words, for formatters move words to other lines."""
+    return re.compile(r"\s+".join(re.escape(word) for word in original.split()))
+
+
 def table_faults(root: Path) -> list[str]:
     """Entries that do not fit the sources as they are now, and kernels without an entry."""
+    wanted = [(m.file, m.original) for m in source_mutants()]
+    wanted += [(file, original) for file, edits in FEWER_TYPES.items() for original, _ in edits]
     faults = []
-    for mutant in source_mutants():
-        path = root / mutant.file
-        count = len(mutant.pattern.findall(path.read_text(encoding="utf-8"))) if path.exists() else 0
+    for file, original in wanted:
+        path = root / file
+        count = len(_pattern(original).findall(path.read_text(encoding="utf-8"))) if path.exists() else 0
         if count != 1:
-            faults.append(f"{mutant.file}: found {count} times instead of once: {mutant.original}")
-    headers = {str(p.relative_to(root)) for p in (root / "csrc" / "kernels").glob("*.hpp")}
+            faults.append(f"{file}: found {count} times instead of once: {original}")
+    headers = {p.relative_to(root).as_posix() for p in (root / "csrc/kernels").glob("*.hpp")}
     faults += [f"{file}: no mutant breaks it" for file in sorted(headers - {file for file, _ in NATIVE})]
-    faults += [f"csrc/bind/{u}.cpp: no mutant is compiled" for u in units(root) if u not in {u for _, u in NATIVE}]
+    units = {p.stem for p in (root / "csrc/bind").glob("*.cpp") if (root / f"csrc/kernels/{p.stem}.hpp").exists()}
+    faults += [f"csrc/bind/{unit}.cpp: no mutant breaks it" for unit in sorted(units - {unit for _, unit in NATIVE})]
     return faults

@@ -53,12 +53,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replace", action="append", default=[], metavar="MODULE=FILE")
     parser.add_argument("--ops", required=True, help="names, with commas between them")
+    parser.add_argument("--without", action="append", default=[], metavar="TEST")
     parser.add_argument("--report", required=True, type=Path)
     parser.add_argument("tests", nargs="+")
     given = parser.parse_args()
     sys.meta_path.insert(0, Replacements(dict(pair.split("=", 1) for pair in given.replace)))
     reporter = Reporter(set(given.ops.split(",")), given.report)
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *given.tests], plugins=[reporter]))
+    without = [f"--deselect={test}" for test in given.without]
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *without, *given.tests], plugins=[reporter]))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,19 @@ A header that several translation units include is compiled into the one that is
 
 Edits = list[tuple[str, str, str]]
 
+# ------------------------------------------------------------------ for all C++ mutants
+# Half the element types are half the compiling; the others fall back to the NumPy bodies. Every lane type stays.
+FEWER_TYPES: dict[str, list[tuple[str, str]]] = {
+    "csrc/bind/for_types.hpp": [
+        ("<std::int8_t, std::int16_t, std::int32_t, std::int64_t>", "<std::int8_t>"),
+        ("<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>", "<std::uint64_t>"),
+        (
+            "<half, bfloat16, float, double, std::complex<float>, std::complex<double>>",
+            "<half, bfloat16, float, std::complex<double>>",
+        ),
+    ],
+}
+
 # ------------------------------------------------------------------ C++: (file, translation unit) -> edits
 NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/kernels/segment_reduce.hpp", "segment_reduce"): [

@@ -6,13 +6,15 @@ per combination of dtypes and ranks, and kept as a route.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, errors, memory
-from ..spec import Op
+from .. import dims, dtypes, errors, memory
+from ..spec import AtLeast, Op
 from . import carriers
 from .layout import Layout
 from .program import Program, native
@@ -34,7 +36,15 @@ class Route:
         itemsizes = self.program.itemsizes
         if self.program.pooled:
             itemsizes = carriers.string_itemsizes(op, arrays, itemsizes)
-        self.outputs = list(zip(self.layout.outputs, itemsizes, self.program.dtypes, strict=True))
+        shapes = [_picker(slots) for slots in self.layout.outputs]
+        self.outputs = list(zip(shapes, itemsizes, self.program.dtypes, strict=True))
+
+
+def _picker(slots: Sequence[int]) -> Callable[[list[int]], tuple[int, ...]]:
+    """Takes these slots out of a list of sizes, as a tuple."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return (lambda sizes: (sizes[slots[0]],)) if slots else lambda sizes: ()
 
 
 def available() -> bool:
@@ -42,9 +52,12 @@ def available() -> bool:
     return native is not None
 
 
-def find(op: Op, arrays: Sequence[Array]) -> Route | None:
-    """The route of an earlier call with such arrays."""
-    return op.routes.get(_key(op, arrays))
+def find(op: Op, values: Sequence[Any]) -> Route | None:
+    """The route of an earlier call with such arrays; None for anything that is not all plain arrays."""
+    try:
+        return op.routes.get(_key(op, values))
+    except AttributeError:
+        return None
 
 
 def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
@@ -68,28 +81,9 @@ def run_reference(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> lis
 def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
     """Run a call whose dtypes and ranks are known to fit."""
     try:
-        if op.held or route.program.fill is None:
-            arrays = _kept(op, route, arrays)
-        sizes = route.layout.sizes(arrays)
-        if sizes is None:
-            op.bind_shapes([a.shape for a in arrays], arrays)  # says in words what does not fit
-            raise AssertionError(f"{op.name}: the layout refuses shapes that the declaration takes")
-        known = len(sizes)
-        counted = not op.counted_words
-        if op.size_rule is not None:
-            counted = True
-            for size in op.size_rule(*arrays).values():
-                if isinstance(size, int):
-                    sizes.append(size)
-                else:
-                    counted = False
-                    sizes.append(size.size)
-        elif not counted:
-            sizes += [0] * len(op.counted_words)
-        wanted = _wanted(op, route, sizes)
         if route.program.fill is None:
-            return _run_body(op, arrays, attrs, counted)
-        return _run_native(op, route, wanted if counted else None, sizes[:known], arrays)
+            return _run_body(op, route, _kept(op, arrays), attrs)
+        return _run_native(op, route, arrays)
     except errors.Fault as fault:
         raise _named(op, fault) from None
     except MemoryError as problem:
@@ -98,40 +92,38 @@ def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any])
         raise errors.ResourceExhaustedError(f"{op.name}: not enough memory: {problem}") from None
 
 
-def _kept(op: Op, route: Route, arrays: Sequence[Array]) -> list[Array]:
-    """Copies of what must not change while the call runs, though another thread may write it.
-
-    Sizes are read several times. A kernel reads each index once, but NumPy checks all of them and then reads again.
-    """
-    kept = list(arrays)
-    for place in op.held if route.program.fill is not None else range(len(kept)):
-        array = kept[place]
-        if array.dtype.kind == "i":
-            if array.nbytes > memory.SMALL:
-                memory.reserve(op.name, [(f"a copy of {op.input_names[place]}", array.shape, array.itemsize)])
-            kept[place] = array.copy()
-    return kept
+# The class too: only of plain arrays is it known what they do.
+_KIND = attrgetter("__class__", "dtype", "ndim")
 
 
-def _key(op: Op, arrays: Sequence[Array]) -> tuple[Any, ...]:
+def _key(op: Op, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """What a route depends on: dtypes, ranks, and how many sizes a vector holds."""
-    key: list[Any] = [a.dtype for a in arrays]
-    key += [a.ndim for a in arrays]
-    for place in op.held_vectors:
-        key.append(arrays[place].size)
-    return tuple(key)
+    key: tuple[Any, ...] = tuple(map(_KIND, arrays))
+    if op.held_vectors:
+        key += tuple([arrays[place].size for place in op.held_vectors])
+    return key
+
+
+def _sizes(op: Op, route: Route, arrays: Sequence[Array]) -> list[int]:
+    """All sizes that the shapes and the inputs that hold sizes tell."""
+    sizes = route.layout.sizes(arrays)
+    if sizes is None:
+        op.bind_shapes([a.shape for a in arrays], arrays)  # says in words what does not fit
+        raise errors.changed(op.name)
+    if op.check_rule is not None:
+        op.check_rule(*arrays)
+    return sizes
 
 
 def _wanted(op: Op, route: Route, sizes: list[int]) -> list[tuple[tuple[int, ...], Any]]:
     """Shape and dtype of each output, if they and the kernel's working memory fit the budget together."""
     total = 0
     wanted = []
-    for slots, itemsize, dtype in route.outputs:
-        shape = tuple([sizes[slot] for slot in slots])
+    for pick, itemsize, dtype in route.outputs:
+        shape = pick(sizes)
         wanted.append((shape, dtype))
-        for size in shape:
-            itemsize *= size or 1  # NumPy limits the axes beside a zero too
-        total += itemsize
+        # NumPy limits the axes beside a zero too.
+        total += itemsize * (prod(shape) or prod([size or 1 for size in shape]))
     for slot in route.layout.scratch:
         total += 8 * sizes[slot]
     if total > memory.unchecked():
@@ -143,29 +135,48 @@ def _reserve(op: Op, route: Route, sizes: list[int], wanted: Sequence[tuple[tupl
     arrays = []
     for arg, (shape, _), (_, itemsize, _) in zip(op.outputs, wanted, route.outputs, strict=True):
         arrays.append((f"{op.asks_for(arg.dims.words[:1])} asks for {arg.name}", shape, itemsize))
-    for word, slot in zip(op.kernel.scratch if op.kernel else (), route.layout.scratch, strict=True):
-        arrays.append((f"{op.asks_for([word])} asks for working memory", (sizes[slot],), 8))
-    memory.reserve(op.name, arrays)
+    memory.reserve(op.name, arrays + _scratch(op, route, sizes))
 
 
-def _run_body(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], counted: bool) -> list[Array]:
+def _scratch(op: Op, route: Route, sizes: list[int]) -> list[tuple[str, tuple[int, ...], int]]:
+    words = zip(op.kernel.scratch if op.kernel else (), route.layout.scratch, strict=True)
+    return [(f"{op.asks_for([word])} asks for working memory", (sizes[slot],), 8) for word, slot in words]
+
+
+# ------------------------------------------------------------------ the NumPy body
+def _kept(op: Op, arrays: Sequence[Array]) -> list[Array]:
+    """Copies of all integers: NumPy checks indices and then reads them again, and another thread may write them."""
+    kept = list(arrays)
+    for place, array in enumerate(kept):
+        if array.dtype.kind == "i":
+            if array.nbytes > memory.SMALL:
+                memory.reserve(op.name, [(f"a copy of {op.input_names[place]}", array.shape, array.itemsize)])
+            kept[place] = array.copy()
+    return kept
+
+
+def _run_body(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+    sizes = _sizes(op, route, arrays)
+    known = len(sizes)
+    counted = op.size_rule(*arrays) if op.size_rule is not None else dict.fromkeys(op.counted_words, AtLeast(0))
+    sizes += [size if isinstance(size, int) else size.size for size in counted.values()]
+    _wanted(op, route, sizes)
     with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
         answer = op.body(*[carriers.clean(a) for a in arrays], **attrs)
     outputs = list(answer) if op.result is not None else [answer]
-    if not counted:  # only now the sizes are known
-        memory.reserve(
-            op.name,
-            [
-                (f"{op.asks_for(a.dims.words[:1])} asks for {a.name}", o.shape, o.itemsize)
-                for a, o in zip(op.outputs, outputs, strict=True)
-            ],
-        )
+    if any(isinstance(size, AtLeast) for size in counted.values()):  # only now is it known how many there are
+        found: dims.Sizes = {}
+        for arg, output in zip(op.outputs, outputs, strict=True):
+            arg.dims.bind(output.shape, found)
+        counts: list[Any] = [found[word] for word in op.counted_words]
+        _wanted(op, route, sizes[:known] + counts)
     return outputs
 
 
-def _run_native(op: Op, route: Route, wanted: Any, sizes: list[int], arrays: Sequence[Array]) -> list[Array]:
-    """`wanted` tells the outputs; where it is None, the kernel must count first what `sizes` does not tell."""
+# ------------------------------------------------------------------ the native kernel
+def _run_native(op: Op, route: Route, arrays: Sequence[Array]) -> list[Array]:
     program = route.program
+    sizes = _sizes(op, route, arrays)
     pool: Array | None = None
     if program.pooled:
         pool, arrays = carriers.pool_strings(op, arrays)
@@ -177,19 +188,27 @@ def _run_native(op: Op, route: Route, wanted: Any, sizes: list[int], arrays: Seq
             passed[place] = np.array(array, order="C")
     for place, view in program.input_views:
         passed[place] = view(passed[place])
-    if wanted is None:
-        plan = program.plan(*passed)  # type: ignore[misc]
+    if program.plan is not None:
+        # A plan's memory is its working memory alone, however large the outputs will be.
+        if 8 * sum([sizes[slot] for slot in route.layout.scratch]) > memory.unchecked():
+            memory.reserve(op.name, _scratch(op, route, sizes))
+        plan = program.plan(*passed)
         if type(plan) is tuple:
             raise _fault(op, program, plan)
-        wanted = _wanted(op, route, [*sizes, *plan.sizes])
+        sizes.extend(plan.sizes)
         passed.insert(0, plan)
-    outputs = [np.empty(shape, dtype) for shape, dtype in wanted]
+    elif op.size_rule is not None:
+        sizes.extend(op.size_rule(*arrays).values())  # type: ignore[arg-type]  # exact where no kernel counts
+    outputs = [np.empty(shape, dtype) for shape, dtype in _wanted(op, route, sizes)]
     filled = outputs
     if program.output_views:
         filled = list(outputs)
         for place, view in program.output_views:
             filled[place] = view(outputs[place])
-    fault = program.fill(*passed, *filled)  # type: ignore[misc]
+    try:
+        fault = program.fill(*passed, *filled)  # type: ignore[misc]
+    except ValueError:
+        raise errors.changed(op.name) from None
     if fault is not None:
         raise _fault(op, program, fault)
     return outputs if pool is None else carriers.from_pool(op, pool, outputs)
