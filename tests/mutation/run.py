@@ -107,7 +107,7 @@ def run_subject(
 ) -> tuple[str, str]:
     """The test that notices the replaced modules, or what made the run worthless; both empty when all tests pass."""
     report = folder / "report.json"
-    report.write_text("{}", encoding="utf-8")
+    report.write_text(json.dumps({"running": "", "failed": ""}), encoding="utf-8")
     command = [sys.executable, str(Path(__file__).with_name("subject.py")), "--report", str(report)]
     command += [word for module, path in replacements.items() for word in ("--replace", f"{module}={path}")]
     command += ["--ops", ",".join(op.name for op in ops), "--without", NEEDS_ALL_TYPES, *tests]
@@ -115,18 +115,18 @@ def run_subject(
     environment = {**os.environ, "MALLOC_PERTURB_": "165"}
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        code, said = done.returncode, done.stdout + done.stderr
     except subprocess.TimeoutExpired:
-        return f"{_read(report, 'running')} does not end", ""
-    if done.returncode == pytest.ExitCode.OK:
+        code, said = None, ""
+    seen = json.loads(report.read_text(encoding="utf-8"))
+    if code == pytest.ExitCode.OK:
         return "", ""
-    if done.returncode < 0:
-        return f"{_read(report, 'running')} dies of {signal.Signals(-done.returncode).name}", ""
-    failed = _read(report, "failed")
-    return (failed, "") if failed else ("", f"the tests did not run:\n{done.stdout}{done.stderr}")
-
-
-def _read(report: Path, key: str) -> str:
-    return str(json.loads(report.read_text(encoding="utf-8")).get(key, ""))
+    if seen["failed"]:
+        return seen["failed"], ""
+    if code is None or code < 0:
+        ending = "does not end" if code is None else f"dies of {signal.Signals(-code).name}"
+        return f"{seen['running']} {ending}", ""
+    return "", f"the tests did not run:\n{said}"
 
 
 def try_source(mutant: SourceMutant, build: NativeBuild, folder: Path) -> Outcome:

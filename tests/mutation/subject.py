@@ -1,6 +1,6 @@
 """Run tests on a gradbag of which some modules are replaced by broken ones, in a process of its own.
 
-The report, a JSON file, names the test that is running and the first that failed; a crash leaves it as it was then.
+The report, a JSON file, names the test that is running and the one that failed; a crash leaves it as it was then.
 """
 
 from __future__ import annotations
@@ -29,18 +29,23 @@ class Replacements(MetaPathFinder):
 class Reporter:
     """A pytest plugin: keeps the tests that are about some ops, and tells how they went."""
 
-    def __init__(self, ops: set[str], report: Path) -> None:
-        self.ops, self.report = ops, report
+    def __init__(self, ops: set[str], path: Path) -> None:
+        self.ops, self.path = ops, path
+        self.tests = {"running": "", "failed": ""}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if op_of(item) in self.ops]
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.report.write_text(json.dumps({"running": nodeid}), encoding="utf-8")
+        self._tell(running=nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self.report.write_text(json.dumps({"failed": report.nodeid}), encoding="utf-8")
+            self._tell(failed=report.nodeid)
+
+    def _tell(self, **tests: str) -> None:
+        self.tests.update(tests)
+        self.path.write_text(json.dumps(self.tests), encoding="utf-8")
 
 
 def op_of(item: pytest.Item) -> str | None:
