@@ -9,7 +9,8 @@ A header that several translation units include is compiled into the one that is
 Edits = list[tuple[str, str, str]]
 
 # ------------------------------------------------------------------ for all C++ mutants
-# Half the element types are half the compiling; the others fall back to the NumPy bodies. Every lane type stays.
+# A quarter of the types is a quarter of the compiling; the others fall back to the NumPy bodies. What stays is every
+# lane type, and the index types of the examples and of `gradbag.testing.cases.USUAL`.
 FEWER_TYPES: dict[str, list[tuple[str, str]]] = {
     "csrc/bind/for_types.hpp": [
         ("<std::int8_t, std::int16_t, std::int32_t, std::int64_t>", "<std::int8_t>"),
@@ -18,6 +19,9 @@ FEWER_TYPES: dict[str, list[tuple[str, str]]] = {
             "<half, bfloat16, float, double, std::complex<float>, std::complex<double>>",
             "<half, bfloat16, float, std::complex<double>>",
         ),
+    ],
+    "csrc/bind/segment_types.hpp": [
+        ("for_index_types([&]<class S>()", "for_types<std::int32_t>([&]<class S>()"),
     ],
 }
 

@@ -63,6 +63,17 @@ def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
     assert count
 
 
+@needs_kernels
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_of_two_faults_at_one_place_kernel_and_body_tell_the_same(op: Op) -> None:
+    case = next(cases(op, usual_types(op)))
+    damaged = {name: array.copy() for name, array in case.inputs.items()}
+    for array in damaged.values():
+        if array.dtype.kind == "i" and array.ndim == 1 and array.size:
+            array[0] = -5
+    assert_kernel_equals_body(Case(op, case.types, damaged, case.attrs, "two faults"))
+
+
 def _asks_for_much(op: Op, name: str, value: int) -> bool:
     """2**31 rows are no fault but a large answer; the memory tests are about those."""
     arg = next(a for a in op.inputs if a.name == name)
