@@ -17,7 +17,7 @@ FEWER_TYPES: dict[str, list[tuple[str, str]]] = {
         ("<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>", "<std::uint64_t>"),
         (
             "<half, bfloat16, float, double, std::complex<float>, std::complex<double>>",
-            "<half, bfloat16, float, std::complex<double>>",
+            "<half, bfloat16, float, double>",
         ),
     ],
     "csrc/bind/segment_types.hpp": [

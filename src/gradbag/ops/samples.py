@@ -42,8 +42,8 @@ def bags(rng: Rng) -> Iterator[Bags]:
     yield make(0, (3,), [])  # no rows
     yield make(40, (2,), [130, 1, 64])  # long runs
     yield make(2, (1030,), [2, 11])  # more columns than a kernel sums at once
-    far = np.array([1, 4000, 4000])
-    yield Bags(3, (1,), np.array([0, 2, 1]), far, 5000)  # few entries, segments with large numbers
+    far = np.array([1, 4000, 4000, 4500])
+    yield Bags(3, (1,), np.array([0, 2, 1, 1]), far, 5000)  # few entries, segments with large numbers
 
 
 def values(rng: Rng, *shape: int) -> Any:
