@@ -155,7 +155,7 @@ def unbroken_faults(build: NativeBuild, sources: list[SourceMutant], rules: list
     if sources:
         folder = WORK / "unbroken"
         folder.mkdir(parents=True, exist_ok=True)
-        tests = sorted({test for mutant in sources for test in mutant.tests})
+        tests = ["tests/mutation/reach.py", *sorted({test for mutant in sources for test in mutant.tests})]
         failed += run_subject({"gradbag.kernels._kernels": build.module}, registry, tests, folder)
     if rules:
         found = run_gradient_tests(None)

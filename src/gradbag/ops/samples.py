@@ -146,6 +146,7 @@ def windows(rng: Rng) -> Iterator[Inputs]:
     yield make([4, 5], 0, [0, 0], [2, 2])  # no entries
     yield make([4, 5], 8, [1, 1], [0, 3])  # an empty window
     yield make([9], 20, [2], [2**63 - 1])  # to the end, whatever that is
+    yield {**make([9], 2, [2], [2**63 - 1]), "indices": np.array([[-(2**63)], [4]])}  # far before the start
     yield make([3, 4, 5], 40, [1, 0, 2], [2, 3, 2])
     yield make([], 3, [], [])  # no dimensions: everything is kept
     yield make([100, 100], 2000, [10, 20], [50, 60])
