@@ -11,5 +11,7 @@ void bind_fill_empty_rows(nanobind::module_& m);
 void bind_fill_empty_rows_grad(nanobind::module_& m);
 void bind_slice(nanobind::module_& m);
 void bind_slice_grad(nanobind::module_& m);
+void bind_threads(nanobind::module_& m);
+void bind_memory(nanobind::module_& m);
 
 }  // namespace gradbag

@@ -23,4 +23,6 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_fill_empty_rows_grad(m);
     gradbag::bind_slice(m);
     gradbag::bind_slice_grad(m);
+    gradbag::bind_threads(m);
+    gradbag::bind_memory(m);
 }

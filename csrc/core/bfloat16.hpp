@@ -10,10 +10,12 @@ struct bfloat16 {
     std::uint16_t bits;
 };
 
-inline float to_float(bfloat16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
+[[gnu::always_inline]] inline float to_float(bfloat16 value) {
+    return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
+}
 
 // Rounds to nearest, ties to even. A NaN is replaced: rounding could carry its payload into an infinity.
-inline bfloat16 to_bfloat16(float value) {
+[[gnu::always_inline]] inline bfloat16 to_bfloat16(float value) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t odd = (bits >> 16) & 1u;
     const std::uint32_t rounded = (bits + 0x7fffu + odd) >> 16;

@@ -5,12 +5,9 @@
 #include <cstdint>
 
 #include "core/views.hpp"
+#include "simd/row_loops.hpp"
 
 namespace gradbag {
-
-// How many entries before its use a row is asked for: enough to hide a trip to memory behind the sums of the
-// rows in between.
-inline constexpr std::size_t kPrefetchDistance = 16;
 
 // Asks the caches for rows that will be used soon.
 class RowPrefetch {
@@ -34,8 +31,15 @@ class RowPrefetch {
             __builtin_prefetch(reinterpret_cast<const void*>(line));
         }
     }
+
+    // The same for rows of a few bytes, of which the first line is enough.
+    [[gnu::always_inline]] void line(std::uint64_t row) const {
+        __builtin_prefetch(
+            reinterpret_cast<const void*>(base_ + static_cast<std::uintptr_t>(row) * row_bytes_));
+    }
 #else
     void operator()(std::uint64_t) const {}
+    void line(std::uint64_t) const {}
 #endif
 
   private:

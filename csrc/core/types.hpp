@@ -52,8 +52,10 @@ using lane_of = typename detail::LaneOf<T>::type;
 template <Lane T>
 using Accumulator = std::conditional_t<Short<T>, float, T>;
 
+// Always inlined, here and below: these are compiled for several instruction sets, and the linker would keep
+// one copy for all of them.
 template <Lane T>
-Accumulator<T> widen(T value) {
+[[gnu::always_inline]] inline Accumulator<T> widen(T value) {
     if constexpr (Short<T>) {
         return to_float(value);
     } else {
@@ -63,13 +65,13 @@ Accumulator<T> widen(T value) {
 
 // Unsigned numbers below the size of int would otherwise come back as int.
 template <class A>
-A add(A left, A right) {
+[[gnu::always_inline]] inline A add(A left, A right) {
     return static_cast<A>(left + right);
 }
 
 // Rounds towards the neighbour whose last bit is odd. Rounding that to a 16-bit type gives what a direct
 // rounding of the double would give; rounding to nearest twice would not.
-inline float round_to_odd(double value) {
+[[gnu::always_inline]] inline float round_to_odd(double value) {
     const float nearest = static_cast<float>(value);
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
     const bool inexact = static_cast<double>(nearest) < value || static_cast<double>(nearest) > value;
@@ -80,7 +82,7 @@ inline float round_to_odd(double value) {
 
 // Rounds once, to nearest, ties to even.
 template <Lane T, class A>
-T narrow(A value) {
+[[gnu::always_inline]] inline T narrow(A value) {
     if constexpr (Short<T> && std::same_as<A, double>) {
         return narrow<T>(round_to_odd(value));
     } else if constexpr (std::same_as<T, half>) {

@@ -12,6 +12,7 @@
 
 #include "core/checked.hpp"
 #include "core/items.hpp"
+#include "core/parallel.hpp"
 #include "core/plan.hpp"
 #include "core/prefetch.hpp"
 #include "core/sorted_entries.hpp"
@@ -30,10 +31,13 @@ struct EntriesByRow {
 inline Plan fill_empty_rows_plan(Matrix<const std::int64_t> indices, const std::int64_t& row_count,
                                  std::int64_t fault_column) {
     const std::size_t rows = static_cast<std::size_t>(std::max<std::int64_t>(load_once(&row_count), 0));
-    AnySortedEntries sorted = sort_entries(indices.rows, rows, indices.rows, [&](std::size_t position) {
-        return std::pair(checked(load_once(indices.row(position)), rows, {0, position, fault_column}),
-                         position);
-    });
+    const auto read = [&](std::size_t begin, std::size_t end, auto put) {
+        for (std::size_t position = begin; position < end; ++position) {
+            put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}),
+                position);
+        }
+    };
+    AnySortedEntries sorted = sort_entries(indices.rows, rows, indices.rows, read);
     const std::size_t filled = indices.rows + (rows - count_groups(sorted));
     if (filled > std::numeric_limits<std::int64_t>::max()) throw std::bad_alloc();
     return {{static_cast<std::int64_t>(filled)}, EntriesByRow{rows, std::move(sorted)}};
@@ -48,59 +52,81 @@ struct FilledRows {
 
 namespace detail {
 
-// Visits the output in order: on_entry(row, position of the entry, position in the output) and
+// A part of the entries, and where it stands: row `first_row` is the first that no entry before has reached,
+// and `to` the place of the next output.
+template <class Word>
+struct RowsPart {
+    const SortedEntries<Word>& entries;
+    std::size_t begin;
+    std::size_t end;
+    std::size_t first_row;
+    std::size_t to;
+    std::size_t rows;  // all of them in the last part, which also has the empty rows after the last entry
+};
+
+template <class Word>
+RowsPart<Word> part_of(const GroupedEntries<Word>& grouped, std::size_t rows, Pieces parts,
+                       std::size_t part) {
+    const auto& entries = grouped.entries;
+    const std::size_t begin = parts.begin(part);
+    const std::size_t end = parts.end(part);
+    // Before entry i of the g-th row that has entries, i entries and all but g of the rows below were
+    // written.
+    const std::size_t first_row = begin == 0 ? 0 : static_cast<std::size_t>(entries[begin - 1].key) + 1;
+    const std::size_t to = begin + first_row - grouped.groups_before[part];
+    const bool last = end == entries.size();
+    return {entries, begin, end, first_row, to, last ? rows : 0};
+}
+
+// Visits the output of a part in order: on_entry(row, position of the entry, position in the output) and
 // on_empty(row, position in the output). The prefetchers are told which entries will come.
 template <class Word, class OnEntry, class OnEmpty, class... Prefetch>
-void walk_rows(const SortedEntries<Word>& entries, std::size_t rows, OnEntry on_entry, OnEmpty on_empty,
-               const Prefetch&... prefetch) {
-    std::size_t next_row = 0;
-    std::size_t to = 0;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
+void walk_rows(const RowsPart<Word>& part, OnEntry on_entry, OnEmpty on_empty, const Prefetch&... prefetch) {
+    const KeyedEntry<Word>* const entries = part.entries.data();
+    const std::size_t last = part.entries.size();
+    // Entries that come as they lie in the input need no prefetch: the hardware sees where it goes.
+    const bool in_order = part.begin < part.end && entries[part.begin].payload == part.begin &&
+                          entries[part.end - 1].payload == part.end - 1;
+    std::size_t next_row = part.first_row;
+    std::size_t to = part.to;
+    for (std::size_t i = part.begin; i < part.end; ++i) {
         const std::size_t later = i + kPrefetchDistance;
-        if (later < entries.size()) (prefetch(entries[later].payload), ...);
+        if (!in_order && later < last) (prefetch.line(entries[later].payload), ...);
         const std::size_t row = static_cast<std::size_t>(entries[i].key);
         for (; next_row < row; ++next_row) on_empty(next_row, to++);
         next_row = row + 1;
         on_entry(row, static_cast<std::size_t>(entries[i].payload), to++);
     }
-    for (; next_row < rows; ++next_row) on_empty(next_row, to++);
+    for (; next_row < part.rows; ++next_row) on_empty(next_row, to++);
 }
 
-template <class Word, class Rank>
-void write_indices(const SortedEntries<Word>& entries, Matrix<const std::int64_t> indices,
-                   const FilledRows& output, Rank rank) {
+// Indices and values in one walk: whether a row is empty is guessed wrong once and not twice.
+template <class Word, class Rank, class Size>
+void write_part(const RowsPart<Word>& part, Matrix<const std::int64_t> indices, Bytes values,
+                Bytes default_value, const FilledRows& output, Rank rank, Size item_size) {
+    constexpr std::size_t many = std::size_t{1} << 16;
     std::int64_t* const output_indices = output.indices.data;
-    const std::span<bool> empty_row_indicator = output.empty_row_indicator;
-    const std::span<std::int64_t> reverse_index_map = output.reverse_index_map;
+    const MutableBytes output_values = output.values;
+    bool* const empty_row_indicator = output.empty_row_indicator.data();
+    std::int64_t* const reverse_index_map = output.reverse_index_map.data();
     const auto on_entry = [=](std::size_t row, std::size_t from, std::size_t to) {
-        std::copy_n(indices.data + from * rank, rank, output_indices + to * rank);
-        output_indices[to * rank] =
-            static_cast<std::int64_t>(row);  // As checked, whatever the array says by now.
+        // The row as checked, whatever the array says by now.
+        output_indices[to * rank] = static_cast<std::int64_t>(row);
+        for (std::size_t d = 1; d < rank; ++d) output_indices[to * rank + d] = indices.data[from * rank + d];
+        copy_item(values, from, output_values, to, item_size);
         empty_row_indicator[row] = false;
         reverse_index_map[from] = static_cast<std::int64_t>(to);
     };
     const auto on_empty = [=](std::size_t row, std::size_t to) {
         std::fill_n(output_indices + to * rank, rank, std::int64_t{0});
         output_indices[to * rank] = static_cast<std::int64_t>(row);
-        empty_row_indicator[row] = true;
-    };
-    const Matrix<std::int64_t> map{reverse_index_map.data(), reverse_index_map.size(), 1};
-    walk_rows(entries, empty_row_indicator.size(), on_entry, on_empty, RowPrefetch(indices),
-              RowPrefetch(map));
-}
-
-template <class Word, class Size>
-void write_values(const SortedEntries<Word>& entries, Bytes values, Bytes default_value,
-                  const FilledRows& output, Size item_size) {
-    const MutableBytes output_values = output.values;
-    const auto on_entry = [=](std::size_t, std::size_t from, std::size_t to) {
-        copy_item(values, from, output_values, to, item_size);
-    };
-    const auto on_empty = [=](std::size_t, std::size_t to) {
         copy_item(default_value, 0, output_values, to, item_size);
+        empty_row_indicator[row] = true;
+        if (row % many == 0) checkpoint();
     };
+    const Matrix<std::int64_t> map{reverse_index_map, output.reverse_index_map.size(), 1};
     const Matrix<const std::uint8_t> items{values.bytes, values.count, item_size};
-    walk_rows(entries, output.empty_row_indicator.size(), on_entry, on_empty, RowPrefetch(items));
+    walk_rows(part, on_entry, on_empty, RowPrefetch(indices), RowPrefetch(items), RowPrefetch(map));
 }
 
 }  // namespace detail
@@ -112,12 +138,19 @@ inline void fill_empty_rows(const Plan& plan, Matrix<const std::int64_t> indices
         throw std::invalid_argument("the number of rows has changed since the plan was made");
     }
     std::visit(
-        [&](const auto& entries) {
-            with_constant_if_any<1, 2, 3>(
-                indices.columns, [&](auto rank) { detail::write_indices(entries, indices, output, rank); });
-            with_item_size(values.item_size, [&](auto item_size) {
-                detail::write_values(entries, values, default_value, output, item_size);
-            });
+        [&](const auto& grouped) {
+            const Pieces parts(grouped.entries.size(), kPartEntries);
+            // Also when there are no entries: then all rows are empty.
+            parallel_for(std::max<std::size_t>(parts.count(), 1), threads_for(4 * output.values.count),
+                         [&](std::size_t number, std::size_t) {
+                             const auto part = detail::part_of(grouped, work.rows, parts, number);
+                             with_constant_if_any<1, 2, 3>(indices.columns, [&](auto rank) {
+                                 with_item_size(values.item_size, [&](auto item_size) {
+                                     detail::write_part(part, indices, values, default_value, output, rank,
+                                                        item_size);
+                                 });
+                             });
+                         });
         },
         work.sorted);
 }

@@ -11,6 +11,8 @@
 
 #include "core/checked.hpp"
 #include "core/constants.hpp"
+#include "core/parallel.hpp"
+#include "core/prefetch.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 
@@ -33,10 +35,13 @@ class VisitedSet {
   public:
     explicit VisitedSet(std::size_t positions) : words_(positions / kWordBits + 1) {}
 
-    // Whether each of the eight positions from `position`, a multiple of eight, was visited.
-    unsigned next_eight(std::size_t position) const {
-        return static_cast<unsigned>(words_[position / kWordBits] >> (position % kWordBits)) & 0xffu;
+    // Adds another set of as many positions.
+    void merge(const VisitedSet& other) {
+        for (std::size_t word = 0; word < words_.size(); ++word) words_[word] |= other.words_[word];
     }
+
+    // Whether each of the positions from `position`, a multiple of 64, was visited.
+    std::uint64_t next_word(std::size_t position) const { return words_[position / kWordBits]; }
 
     // Adds positions. The word in hand is written when another one is needed: a map is mostly ascending, and
     // a store and a load of the same word for every entry would be a long chain.
@@ -69,10 +74,13 @@ class VisitedSet {
 };
 
 template <std::size_t Components, Lane T>
-void copy_visited(std::span<const std::int64_t> reverse_index_map, Matrix<const T> grad_values,
-                  T* __restrict d_values, VisitedSet& visited) {
+void copy_visited(std::span<const std::int64_t> reverse_index_map, std::size_t begin, std::size_t end,
+                  Matrix<const T> grad_values, T* __restrict d_values, VisitedSet& visited) {
     VisitedSet::Writer writer(visited);
-    for (std::size_t i = 0; i < reverse_index_map.size(); ++i) {
+    const RowPrefetch prefetch(grad_values);
+    for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t later = i + kPrefetchDistance;
+        if (later < end) prefetch.line(static_cast<std::uint64_t>(load_once(&reverse_index_map[later])));
         const std::size_t from = checked(load_once(&reverse_index_map[i]), grad_values.rows, {0, i});
         std::copy_n(grad_values.data + from * Components, Components, d_values + i * Components);
         writer.add(from);
@@ -103,15 +111,20 @@ void add_unvisited(const T* values, unsigned visited, std::size_t count, Default
 template <std::size_t Components, Lane T>
 DefaultSum<T> sum_block(const T* values, const VisitedSet& visited, std::size_t begin, std::size_t end) {
     DefaultSum<T> lanes[kSumLanes] = {};
-    std::size_t position = begin;
-    for (; position + kSumLanes <= end; position += kSumLanes) {
-        const unsigned gone = visited.next_eight(position);
+    for (std::size_t word_begin = begin; word_begin < end; word_begin += 64) {
+        std::uint64_t gone = visited.next_word(word_begin);
         // Adding +0 to lanes that started from +0 would change nothing.
-        if (gone != 0xffu) add_unvisited<Components>(values + position * Components, gone, kSumLanes, lanes);
-    }
-    if (position < end) {
-        const unsigned gone = visited.next_eight(position);
-        add_unvisited<Components>(values + position * Components, gone, end - position, lanes);
+        if (gone == ~std::uint64_t{0}) continue;
+        const std::size_t word_end = std::min<std::size_t>(word_begin + 64, end);
+        for (std::size_t position = word_begin; position < word_end; position += kSumLanes, gone >>= 8) {
+            const unsigned eight = static_cast<unsigned>(gone & 0xffu);
+            const T* const from = values + position * Components;
+            if (position + kSumLanes <= word_end) {
+                if (eight != 0xffu) add_unvisited<Components>(from, eight, kSumLanes, lanes);
+            } else {
+                add_unvisited<Components>(from, eight, word_end - position, lanes);
+            }
+        }
     }
     return add(add(add(lanes[0], lanes[1]), add(lanes[2], lanes[3])),
                add(add(lanes[4], lanes[5]), add(lanes[6], lanes[7])));
@@ -133,10 +146,12 @@ Sum add_in_pairs(std::vector<Sum>& sums) {
 template <std::size_t Components, Lane T>
 DefaultSum<T> sum_unvisited(const T* values, const VisitedSet& visited, std::size_t count) {
     std::vector<DefaultSum<T>> sums((count + kSumBlock - 1) / kSumBlock);
-    for (std::size_t block = 0; block < sums.size(); ++block) {
-        const std::size_t begin = block * kSumBlock;
-        sums[block] = sum_block<Components>(values, visited, begin, std::min(begin + kSumBlock, count));
-    }
+    parallel_ranges(sums.size(), kSumBlock, [&](std::size_t first, std::size_t last, std::size_t) {
+        for (std::size_t block = first; block < last; ++block) {
+            const std::size_t begin = block * kSumBlock;
+            sums[block] = sum_block<Components>(values, visited, begin, std::min(begin + kSumBlock, count));
+        }
+    });
     return add_in_pairs(sums);
 }
 
@@ -145,9 +160,20 @@ DefaultSum<T> sum_unvisited(const T* values, const VisitedSet& visited, std::siz
 template <Lane T>
 void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matrix<const T> grad_values,
                           Matrix<T> d_values, Matrix<T> d_default_value) {
-    detail::VisitedSet visited(grad_values.rows);
+    // A set for each thread, which would otherwise wait for each other's words; many sets take long to merge.
+    constexpr std::size_t most_sets = 8;
+    const std::size_t entries = reverse_index_map.size();
+    const Pieces parts(entries, std::size_t{1} << 14);
+    const std::size_t threads =
+        std::min({threads_for(entries), most_sets, std::max<std::size_t>(parts.count(), 1)});
+    std::vector<detail::VisitedSet> sets(threads, detail::VisitedSet(grad_values.rows));
     with_constant<1, 2>(grad_values.columns, [&](auto components) {
-        detail::copy_visited<components>(reverse_index_map, grad_values, d_values.data, visited);
+        parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t slot) {
+            detail::copy_visited<components>(reverse_index_map, parts.begin(part), parts.end(part),
+                                             grad_values, d_values.data, sets[slot]);
+        });
+        detail::VisitedSet& visited = sets[0];
+        for (std::size_t other = 1; other < threads; ++other) visited.merge(sets[other]);
         for (std::size_t component = 0; component < components; ++component) {
             const auto sum =
                 detail::sum_unvisited<components>(grad_values.data + component, visited, grad_values.rows);

@@ -6,6 +6,7 @@
 #include "core/checked.hpp"
 #include "core/types.hpp"
 #include "kernels/segment_inputs.hpp"
+#include "kernels/segment_scales.hpp"
 
 namespace gradbag {
 
@@ -38,9 +39,25 @@ class SegmentEntries {
         return {index, segment};
     }
 
-    // For prefetching only: nobody has checked it.
-    std::uint64_t unchecked_index(std::size_t position) const {
-        return static_cast<std::uint64_t>(load_once(&indices_[position]));
+    // For read_entries: the index is the key and the segment the payload. Segments are counted on the way,
+    // unless there are no counts.
+    auto reader(SegmentCounts* counts) const {
+        return [this, counts](std::size_t begin, std::size_t end, auto put) {
+            if (counts == nullptr) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    const SegmentEntry entry = read(i);
+                    put(i, entry.index, entry.segment);
+                }
+                return;
+            }
+            SegmentCounts::Writer writer(*counts);
+            for (std::size_t i = begin; i < end; ++i) {
+                const SegmentEntry entry = read(i);
+                writer.add(entry.segment);
+                put(i, entry.index, entry.segment);
+            }
+            writer.flush();
+        };
     }
 
   private:

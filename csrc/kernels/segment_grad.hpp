@@ -1,18 +1,23 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
-#include "core/prefetch.hpp"
-#include "core/row_sum.hpp"
+#include "core/buffer.hpp"
+#include "core/clear.hpp"
+#include "core/parallel.hpp"
+#include "core/sorted_entries.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
 #include "kernels/segment_entries.hpp"
 #include "kernels/segment_groups.hpp"
 #include "kernels/segment_scales.hpp"
+#include "simd/row_loops.hpp"
 
 // output[indices[i]] += grad[segment_ids[i]] * scale(segment_ids[i]) for i = 0, 1, ..., starting from zeros.
 namespace gradbag {
@@ -23,24 +28,121 @@ template <Index I, Index S>
 SegmentCounts count_segments(Combiner combiner, const SegmentEntries<I, S>& entries) {
     if (combiner == Combiner::sum) return {0, 0};
     SegmentCounts counts(entries.size(), entries.segment_bound());
-    for (std::size_t i = 0; i < entries.size(); ++i) counts.add(entries.read(i).segment);
+    parallel_ranges(entries.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        entries.reader (&counts)(begin, end, [](std::size_t, std::size_t, std::size_t) {});
+    });
     counts.finish();
     return counts;
 }
 
-// The output is its own accumulator, so rows are added where they belong.
-template <Lane T, Index I, Index S>
-void scatter_rows(Matrix<const T> grad, const SegmentEntries<I, S>& entries, const SegmentScales<T>& scales,
-                  Matrix<T> output) {
-    const RowPrefetch prefetch(output);
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-        const std::size_t later = i + kPrefetchDistance;
-        if (later < entries.size()) prefetch(entries.unchecked_index(later));
-        const SegmentEntry entry = entries.read(i);
-        const T* row = grad.row(entry.segment);
-        const T scale = scales(entry.segment);
-        add_scaled_rows<1>(&row, &scale, output.columns, output.row(entry.index));
+// The output is its own accumulator, so rows are added where they belong. One thread's work: columns
+// [first_column, last_column) of any entries, in their order.
+template <Lane T>
+class RowScatter {
+  public:
+    RowScatter(Matrix<const T> grad, const SegmentScales<T>& scales, Matrix<T> output,
+               std::size_t first_column, std::size_t last_column)
+        : grad_(grad),
+          scale_(scales),
+          output_(output),
+          first_column_(first_column),
+          loops_(row_loops<T>()),
+          all_{rows_,
+               scales_,
+               targets_,
+               0,
+               last_column - first_column,
+               output.size() * sizeof(T) > kCachedBytes} {}
+
+    // A batch is looked up before it is added, so that it is known early which rows will come.
+    void add(SegmentEntry entry) {
+        if (all_.count == kBatch) flush();
+        rows_[all_.count] = grad_.row(entry.segment) + first_column_;
+        scales_[all_.count] = scale_(entry.segment);
+        targets_[all_.count] = output_.row(entry.index) + first_column_;
+        ++all_.count;
     }
+
+    // Once more after the last.
+    void flush() {
+        loops_.scatter(all_);
+        all_.count = 0;
+    }
+
+  private:
+    static constexpr std::size_t kBatch = 512;
+    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
+
+    Matrix<const T> grad_;
+    const SegmentScales<T>& scale_;
+    Matrix<T> output_;
+    std::size_t first_column_;
+    const RowLoops<T>& loops_;
+    Scatter<T> all_;
+    const T* rows_[kBatch];
+    T scales_[kBatch];
+    T* targets_[kBatch];
+};
+
+// Entry by entry, each thread for columns of its own.
+template <Lane T, Index I, Index S>
+void scatter_columns(Matrix<const T> grad, const SegmentEntries<I, S>& entries,
+                     const SegmentScales<T>& scales, Matrix<T> output, std::size_t blocks) {
+    constexpr std::size_t line = 64 / sizeof(T);
+    const std::size_t lines = (output.columns + line - 1) / line;
+    parallel_for(blocks, blocks, [&](std::size_t block, std::size_t) {
+        const std::size_t first = std::min(block * lines / blocks * line, output.columns);
+        const std::size_t last = std::min((block + 1) * lines / blocks * line, output.columns);
+        const Pieces parts(entries.size(), kPartEntries);
+        RowScatter<T> scatter(grad, scales, output, first, last);
+        for (std::size_t part = 0; part < parts.count(); ++part) {
+            checkpoint();
+            for (std::size_t i = parts.begin(part); i < parts.end(part); ++i) scatter.add(entries.read(i));
+        }
+        scatter.flush();
+    });
+}
+
+// Entries sorted by ranges of rows, each thread for rows of its own.
+template <class Word, Lane T, Index I, Index S>
+void scatter_ranges(Combiner combiner, Matrix<const T> grad, const SegmentEntries<I, S>& entries,
+                    Matrix<T> output) {
+    const bool counted = combiner != Combiner::sum;
+    SegmentCounts counts(entries.size(), counted ? entries.segment_bound() : 0);
+    UnsortedEntries<Word> all =
+        read_entries<Word>(entries.size(), entries.reader(counted ? &counts : nullptr));
+    counts.finish();
+    const SegmentScales<T> scales(combiner, counts);
+    constexpr unsigned most_bits = 8;
+    const unsigned bits = static_cast<unsigned>(std::bit_width(all.largest));
+    SortedEntries<Word> parted(entries.size());
+    const BucketBegins begins =
+        partition_by_key(all.entries, all.largest, bits > most_bits ? bits - most_bits : 0, parted);
+    for_bucket_groups(
+        begins, kPartEntries, num_threads(), [&](std::size_t first, std::size_t last, std::size_t) {
+            RowScatter<T> scatter(grad, scales, output, 0, output.columns);
+            for (std::size_t i = begins[first]; i < begins[last]; ++i) {
+                scatter.add(
+                    {static_cast<std::size_t>(parted[i].key), static_cast<std::size_t>(parted[i].payload)});
+            }
+            scatter.flush();
+        });
+}
+
+template <Lane T, Index I, Index S>
+void scatter_rows(Combiner combiner, Matrix<const T> grad, const SegmentEntries<I, S>& entries,
+                  Matrix<T> output) {
+    constexpr std::size_t narrowest = 16;  // columns of a thread
+    constexpr std::size_t cached_bytes = std::size_t{4} << 20;
+    const std::size_t threads = threads_for(entries.size() * output.columns);
+    const std::size_t blocks = std::min(threads, std::max<std::size_t>(output.columns / narrowest, 1));
+    const bool by_ranges = blocks < threads && output.size() * sizeof(T) > cached_bytes;
+    if (by_ranges && fits_short_words(entries.index_bound(), entries.segment_bound())) {
+        return scatter_ranges<std::uint32_t>(combiner, grad, entries, output);
+    }
+    if (by_ranges) return scatter_ranges<std::uint64_t>(combiner, grad, entries, output);
+    const SegmentCounts counts = count_segments(combiner, entries);
+    scatter_columns(grad, entries, SegmentScales<T>(combiner, counts), output, blocks);
 }
 
 }  // namespace detail
@@ -49,10 +151,9 @@ template <Lane T, Index I, Index S>
 void segment_grad(Combiner combiner, Matrix<const T> grad, std::span<const I> indices,
                   std::span<const S> segment_ids, Matrix<T> output) {
     const SegmentEntries<I, S> entries(indices, output.rows, segment_ids, grad.rows);
-    std::fill_n(output.data, output.size(), T{});
+    clear_all(output);
     if constexpr (std::same_as<T, Accumulator<T>>) {
-        const SegmentCounts counts = detail::count_segments(combiner, entries);
-        detail::scatter_rows(grad, entries, SegmentScales<T>(combiner, counts), output);
+        detail::scatter_rows(combiner, grad, entries, output);
     } else {
         // A float copy of the output would take twice its memory, so each row is summed at one go.
         const SegmentGroups groups = group_by_index(combiner, entries);

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "simd/levels.hpp"
+#include "simd/row_loops_impl.hpp"
+
+namespace gradbag::simd {
+
+template <class Level>
+AllLoops all_loops() {
+    return {loops_of<Level, half>(),          loops_of<Level, bfloat16>(),
+            loops_of<Level, float>(),         loops_of<Level, double>(),
+            loops_of<Level, std::uint8_t>(),  loops_of<Level, std::uint16_t>(),
+            loops_of<Level, std::uint32_t>(), loops_of<Level, std::uint64_t>()};
+}
+
+}  // namespace gradbag::simd

@@ -1,0 +1,91 @@
+#include <cstdlib>
+#include <string_view>
+
+#include "simd/levels.hpp"
+
+namespace gradbag {
+
+namespace {
+
+enum class Level { baseline, avx2, avx512 };
+
+constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
+
+Level best_level() {
+#if defined(GRADBAG_X86_LEVELS)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
+        const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+        return wide ? Level::avx512 : Level::avx2;
+    }
+#endif
+    return Level::baseline;
+}
+
+// GRADBAG_SIMD asks for a lower level than the CPU has; anything else is not heard.
+Level choose_level() {
+    const Level best = best_level();
+    const char* const text = std::getenv("GRADBAG_SIMD");
+    if (text == nullptr) return best;
+    for (const Level level : {Level::baseline, Level::avx2, Level::avx512}) {
+        if (level < best && std::string_view(text) == kNames[static_cast<int>(level)]) return level;
+    }
+    return best;
+}
+
+Level chosen_level() {
+    static const Level level = choose_level();
+    return level;
+}
+
+const simd::AllLoops& chosen_loops() {
+    static const simd::AllLoops loops = [] {
+#if defined(GRADBAG_X86_LEVELS)
+        if (chosen_level() == Level::avx512) return simd::avx512_loops();
+        if (chosen_level() == Level::avx2) return simd::avx2_loops();
+#endif
+        return simd::baseline_loops();
+    }();
+    return loops;
+}
+
+}  // namespace
+
+const char* simd_level() { return kNames[static_cast<int>(chosen_level())]; }
+
+// One for each lane type.
+template <>
+const RowLoops<half>& row_loops() {
+    return chosen_loops().of_half;
+}
+template <>
+const RowLoops<bfloat16>& row_loops() {
+    return chosen_loops().of_bfloat16;
+}
+template <>
+const RowLoops<float>& row_loops() {
+    return chosen_loops().of_float;
+}
+template <>
+const RowLoops<double>& row_loops() {
+    return chosen_loops().of_double;
+}
+template <>
+const RowLoops<std::uint8_t>& row_loops() {
+    return chosen_loops().of_uint8;
+}
+template <>
+const RowLoops<std::uint16_t>& row_loops() {
+    return chosen_loops().of_uint16;
+}
+template <>
+const RowLoops<std::uint32_t>& row_loops() {
+    return chosen_loops().of_uint32;
+}
+template <>
+const RowLoops<std::uint64_t>& row_loops() {
+    return chosen_loops().of_uint64;
+}
+
+}  // namespace gradbag

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+#include "simd/row_loops.hpp"
+
+namespace gradbag::simd {
+
+// The loops for every lane type.
+struct AllLoops {
+    RowLoops<half> of_half;
+    RowLoops<bfloat16> of_bfloat16;
+    RowLoops<float> of_float;
+    RowLoops<double> of_double;
+    RowLoops<std::uint8_t> of_uint8;
+    RowLoops<std::uint16_t> of_uint16;
+    RowLoops<std::uint32_t> of_uint32;
+    RowLoops<std::uint64_t> of_uint64;
+};
+
+AllLoops baseline_loops();
+AllLoops avx2_loops();
+AllLoops avx512_loops();
+
+}  // namespace gradbag::simd

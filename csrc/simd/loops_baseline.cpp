@@ -1,0 +1,19 @@
+#include "simd/all_loops.hpp"
+
+namespace gradbag::simd {
+
+namespace {
+
+// What every CPU of the architecture has.
+struct Baseline {
+    template <class T>
+    static constexpr std::size_t bytes_for = 16;
+    template <class T, std::size_t Bytes>
+    static constexpr bool converts = false;
+};
+
+}  // namespace
+
+AllLoops baseline_loops() { return all_loops<Baseline>(); }
+
+}  // namespace gradbag::simd
