@@ -9,8 +9,9 @@ from . import raw_ops
 from .autodiff import RowGrad, grad, jvp, value_and_grad, vjp
 from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
 from .functions import fill_empty_rows, segment_mean, segment_sqrt_n, segment_sum, slice
-from .memory import get_memory_limit, set_memory_limit
+from .memory import get_block_cache_limit, get_memory_limit, set_block_cache_limit, set_memory_limit
 from .sparse_tensor import SparseTensor
+from .threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 __all__ = [
@@ -21,14 +22,18 @@ __all__ = [
     "SparseTensor",
     "UnsupportedTypeError",
     "fill_empty_rows",
+    "get_block_cache_limit",
     "get_memory_limit",
+    "get_num_threads",
     "grad",
     "jvp",
     "raw_ops",
     "segment_mean",
     "segment_sqrt_n",
     "segment_sum",
+    "set_block_cache_limit",
     "set_memory_limit",
+    "set_num_threads",
     "slice",
     "value_and_grad",
     "vjp",

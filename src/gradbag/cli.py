@@ -100,6 +100,8 @@ def _page(op: Op, terminal: Terminal) -> None:
     terminal.table(
         ("type", "may be"), [(name, ", ".join(allowed)) for name, allowed in op.types.items()], title="dtypes"
     )
+    if op.sized_outputs:
+        terminal.text(pages.out_text(op))
     terminal.text(pages.gradient_text(op))
     terminal.heading("Example")
     terminal.verbatim(f"{pages.example_call(op)}\n")

@@ -85,6 +85,20 @@ def wrong_shape(op: str, argument: str, wanted: str, known: str, got: Sequence[i
     return InvalidArgumentError(f"{op}: {argument} must have shape [{wanted}]{known and ' with ' + known}; got {shape}")
 
 
+def unfit(op: str, argument: str, wanted: str, got: str) -> InvalidArgumentError:
+    """An argument that is right in dtype and shape, but not in what `wanted` says."""
+    return InvalidArgumentError(f"{op}: {argument} must be {wanted}; got {got}")
+
+
+def check_natural(function: str, name: str, value: object, wanted: str = "an int", least: int = 0) -> None:
+    """Refuse a setting that is no whole number, or a smaller one than `least`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_type(function, name, [wanted], type(value).__name__)
+    if value < least:
+        allowed = f"be at least {least}" if least else "not be negative"
+        raise InvalidArgumentError(f"{function}: {name} == {shown(value)} must {allowed}")
+
+
 def too_large(op: str, what: str, shape: Sequence[int], needed: int, limit: int) -> ResourceExhaustedError:
     """`what` tells the largest array and which argument asks for it."""
     return ResourceExhaustedError(

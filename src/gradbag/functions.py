@@ -11,23 +11,36 @@ __all__ = ["fill_empty_rows", "segment_mean", "segment_sqrt_n", "segment_sum", "
 
 
 def segment_sum(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, sparse_gradient: bool = False
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    *,
+    sparse_gradient: bool = False,
+    out: Any = None,
 ) -> Any:
     """Add the rows of `data` that share a segment id.
 
     `indices` picks a row for each entry, `segment_ids` (sorted) says which output row it goes to. The output has
-    `num_segments` rows, or as many as the last id asks for.
+    `num_segments` rows, or as many as the last id asks for. `out` is an array to write it into, exactly of its shape
+    and dtype.
 
         >>> import gradbag
         >>> gradbag.segment_sum([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
         array([[4., 6.],
                [3., 4.]], dtype=float32)
     """
-    return _pool("Sum", data, indices, segment_ids, num_segments, sparse_gradient)
+    return _pool("Sum", data, indices, segment_ids, num_segments, sparse_gradient, out)
 
 
 def segment_mean(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, sparse_gradient: bool = False
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    *,
+    sparse_gradient: bool = False,
+    out: Any = None,
 ) -> Any:
     """Average the rows of `data` that share a segment id; arguments as for `segment_sum`.
 
@@ -36,11 +49,17 @@ def segment_mean(
     array([[2., 3.],
            [3., 4.]], dtype=float32)
     """
-    return _pool("Mean", data, indices, segment_ids, num_segments, sparse_gradient)
+    return _pool("Mean", data, indices, segment_ids, num_segments, sparse_gradient, out)
 
 
 def segment_sqrt_n(
-    data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, *, sparse_gradient: bool = False
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    num_segments: Any = None,
+    *,
+    sparse_gradient: bool = False,
+    out: Any = None,
 ) -> Any:
     """Add rows that share a segment id and divide by the root of their number; arguments as for `segment_sum`.
 
@@ -48,15 +67,18 @@ def segment_sqrt_n(
     >>> gradbag.segment_sqrt_n([[1.0], [3.0]], [0, 1, 1, 1], [0, 0, 0, 0])
     array([[5.]], dtype=float32)
     """
-    return _pool("SqrtN", data, indices, segment_ids, num_segments, sparse_gradient)
+    return _pool("SqrtN", data, indices, segment_ids, num_segments, sparse_gradient, out)
 
 
-def _pool(combiner: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool) -> Any:
+def _pool(
+    combiner: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool, out: Any
+) -> Any:
     entries = {
         "data": data,
         "indices": indices,
         "segment_ids": segment_ids,
         "sparse_gradient": sparse_gradient,
+        "out": out,
     }
     if num_segments is None:
         return getattr(raw_ops, f"SparseSegment{combiner}")(**entries)

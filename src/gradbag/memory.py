@@ -1,4 +1,4 @@
-"""The memory budget: sizes are compared with it before anything is allocated."""
+"""The memory budget, with which sizes are compared before anything is allocated, and the cache of freed blocks."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from . import errors
 
-__all__ = ["get_memory_limit", "set_memory_limit"]
+__all__ = ["get_block_cache_limit", "get_memory_limit", "set_block_cache_limit", "set_memory_limit"]
 
 # Below this size the machine is not asked how much memory it has: asking takes longer than a small call.
 SMALL = 1 << 26
+# From this size on a result lies in a block of the cache: fresh memory would take longer to get than to fill.
+LARGE = 1 << 20
 _LARGEST = (1 << 63) - 1
 _limit: int | None = None
+_blocks: Any = None  # the module that has the cache; without compiled kernels there is none
+_block_cache_limit = 0
 
 
 def set_memory_limit(limit: int | None) -> None:
@@ -23,10 +30,8 @@ def set_memory_limit(limit: int | None) -> None:
     None, the default, means what the machine has available at the time of the call.
     """
     global _limit
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
-        raise errors.UnsupportedTypeError(f"set_memory_limit: limit must be an int or None; got {type(limit).__name__}")
-    if limit is not None and limit < 0:
-        raise errors.InvalidArgumentError(f"set_memory_limit: limit == {limit} must not be negative")
+    if limit is not None:
+        errors.check_natural("set_memory_limit", "limit", limit, "an int or None")
     _limit = limit
 
 
@@ -52,11 +57,54 @@ def reserve(op: str, wanted: Sequence[tuple[str, Sequence[int], int]]) -> None:
     if total <= unchecked():
         return
     limit = get_memory_limit()
+    if limit < total <= limit + _cached() and _limit is None:  # what is kept unused makes room
+        _blocks.clear_block_cache()
+        limit = get_memory_limit()
     if total > limit:
         name, shape, _ = max(wanted, key=lambda w: count_bytes(w[1], w[2]))
         raise errors.too_large(op, name, shape, total, limit)
 
 
+# ------------------------------------------------------------------ freed blocks
+def set_block_cache_limit(limit: int) -> None:
+    """Keep at most `limit` bytes of the memory of large results that are gone, for the results to come.
+
+    A training loop makes results of the same sizes again and again, and fresh memory costs a page fault for every few
+    kilobytes. The default is 256 MiB, or an eighth of what the machine has if that is less; 0 turns the cache off.
+    Lowering the limit gives memory back at once.
+    """
+    global _block_cache_limit
+    errors.check_natural("set_block_cache_limit", "limit", limit)
+    _block_cache_limit = min(limit, _LARGEST)
+    if _blocks is not None:
+        _blocks.set_block_cache_limit(_block_cache_limit)
+
+
+def get_block_cache_limit() -> int:
+    """How many bytes of freed results are kept at most."""
+    return _block_cache_limit
+
+
+def keep_blocks_in(module: Any) -> None:
+    """The compiled module, if there is one, brings the cache."""
+    global _blocks
+    _blocks = module
+    set_block_cache_limit(min(1 << 28, _available() // 8))
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array with any content; a large one lies in a block, which goes back when the last view of it is gone."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < LARGE or _blocks is None or not _block_cache_limit:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, _blocks.empty_block(size))
+
+
+def _cached() -> int:
+    return 0 if _blocks is None else int(_blocks.block_cache_size())
+
+
+# ------------------------------------------------------------------ what there is
 def _available() -> int:
     return min(_machine(), _container(), _process())
 

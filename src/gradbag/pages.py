@@ -31,7 +31,8 @@ def type_text(op: Op, arg: Arg) -> str:
 
 def signature(op: Op) -> str:
     settings = [f"{name}={default}" for name, default in op.attr_defaults.items()]
-    return f"{op.name}({', '.join([*op.input_names, *settings, 'name=None'])})"
+    others = ["name=None", *(["out=None"] if op.sized_outputs else [])]
+    return f"{op.name}({', '.join([*op.input_names, *settings, *others])})"
 
 
 def example_call(op: Op) -> str:
@@ -65,12 +66,23 @@ def gradient_text(op: Op) -> str:
     return f"Gradients: {', '.join(op.differentiable)}, {order}."
 
 
+def out_text(op: Op) -> str:
+    """What `out` may be; nothing for an op that has to count first."""
+    if not op.sized_outputs:
+        return ""
+    if op.result is None:
+        return "out: an array to write the output into, or None to get a new one."
+    names = [a.name if a.name in op.sized_outputs else "None" for a in op.outputs]
+    return f"out: a tuple ({', '.join(names)}) of arrays to write into; None where the array shall be new."
+
+
 def docstring(op: Op) -> str:
     """What `help(gradbag.raw_ops.X)` shows."""
     parts = [summary(op), details(op), "Args:"]
     parts[-1] += "".join(f"\n    {a.name}: {type_text(op, a)}; shape [{a.shape}]. {a.doc}" for a in op.inputs)
     parts[-1] += "".join(f"\n    {a.name}: {type(a.default).__name__}, default {a.default}. {a.doc}" for a in op.attrs)
     parts[-1] += "\n    name: ignored, for TensorFlow's sake."
+    parts[-1] += out_text(op) and f"\n    {out_text(op)}"
     parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))
     parts.append(gradient_text(op))
     call = example_call(op).replace("\n", "\n    ... ")
@@ -90,6 +102,8 @@ def markdown(op: Op) -> str:
             "setting", [(f"`{a.name}`", type(a.default).__name__, f"`{a.default}`", a.doc) for a in op.attrs]
         )
     lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
+    if op.sized_outputs:
+        lines += [out_text(op).replace("out:", "`out`:", 1), ""]
     lines += [gradient_text(op), "", "```python", f">>> {example_call(op)}", example_answer(op), "```", ""]
     return "\n".join(lines)
 

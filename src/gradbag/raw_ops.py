@@ -5,6 +5,10 @@
     array([[3.]], dtype=float32)
 
 Every op of the registry is an attribute of this module; `dir(gradbag.raw_ops)` lists them.
+
+`out` is an array to write the output into, or a tuple of arrays and Nones for several outputs. It must be exactly what
+the call would allocate, and overlap nothing else in the call; that is checked before anything is written. If the call
+fails later, its content is undefined.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from . import arguments, kernels, pages
+from . import arguments, errors, kernels, pages
 from . import ops as _declarations  # noqa: F401  # declares the ops
 from .spec import Op, registry
 
@@ -22,18 +26,20 @@ from .spec import Op, registry
 interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
 
 
-def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out | None = None) -> Any:
     """Run an op on its inputs, in declared order, in whatever interpreter they ask for."""
     if int in map(type, values):
         values = arguments.with_sizes(op, values)
     route = kernels.find(op, values)
     if route is not None:
-        return _answer(op, kernels.follow(op, route, values, attrs))
+        return _answer(op, kernels.follow(op, route, values, attrs, out))
     for value in values:
         interpreter = interpreters.get(type(value))
         if interpreter is not None:
+            if out is not None:
+                raise errors.unfit(op.name, "out", f"None where an argument is {type(value).__name__}", "an array")
             return interpreter(op, values, attrs)
-    return _answer(op, kernels.run(op, arguments.to_arrays(op, values), attrs))
+    return _answer(op, kernels.run(op, arguments.to_arrays(op, values), attrs, out))
 
 
 def _answer(op: Op, outputs: list[Any]) -> Any:
@@ -47,7 +53,7 @@ def _function(op: Op) -> Callable[..., Any]:
 
     def call(*args: Any, **given: Any) -> Any:
         if args:
-            raise TypeError(f"{op.name} takes keyword arguments only: {', '.join((*inputs, *defaults, 'name'))}")
+            raise TypeError(f"{op.name} takes keyword arguments only: {', '.join(_known(op))}")
         try:
             values = take(given)
         except KeyError:
@@ -55,7 +61,9 @@ def _function(op: Op) -> Callable[..., Any]:
             raise TypeError(f"{op.name} misses the required argument {missing[0]!r}") from None
         if len(given) == count:
             return apply(op, values, defaults)
-        return apply(op, values, _attrs(op, given))
+        brought = given.pop("out", None)
+        out = None if brought is None else kernels.Out(op, brought)
+        return apply(op, values, _attrs(op, given), out)
 
     call.__name__ = call.__qualname__ = op.name
     call.__module__ = __name__
@@ -75,16 +83,21 @@ def _attrs(op: Op, given: dict[str, Any]) -> dict[str, Any]:
                 raise TypeError(f"{op.name}: {name} must be a {wanted}; got {got}")
             attrs[name] = value
         elif name not in op.input_names and name != "name":
-            known = ", ".join((*op.input_names, *attrs, "name"))
-            raise TypeError(f"{op.name} got an unexpected argument {name!r}; it takes {known}")
+            raise TypeError(f"{op.name} got an unexpected argument {name!r}; it takes {', '.join(_known(op))}")
     return attrs
+
+
+def _known(op: Op) -> list[str]:
+    """What a call may name."""
+    return [*op.input_names, *op.attr_defaults, "name", *(["out"] if op.sized_outputs else [])]
 
 
 def signature(op: Op) -> inspect.Signature:
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(name, keyword) for name in op.input_names]
     parameters += [inspect.Parameter(name, keyword, default=default) for name, default in op.attr_defaults.items()]
-    parameters.append(inspect.Parameter("name", keyword, default=None))
+    others = _known(op)[len(parameters) :]
+    parameters += [inspect.Parameter(name, keyword, default=None) for name in others]
     return inspect.Signature(parameters)
 
 

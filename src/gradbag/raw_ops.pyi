@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike, NDArray
 
+from .kernels import Out
 from .spec import Op
 
 interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]]
 
-def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any: ...
+def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Out | None = None) -> Any: ...
 def __getattr__(name: str) -> Callable[..., Any]: ...
 
 class _SparseFillEmptyRows(NamedTuple):
@@ -25,6 +26,7 @@ def SparseFillEmptyRows(
     dense_shape: ArrayLike,
     default_value: ArrayLike,
     name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _SparseFillEmptyRows:
     """Give every empty row of a sparse tensor one entry with the default value."""
 
@@ -37,6 +39,7 @@ def SparseFillEmptyRowsGrad(
     reverse_index_map: ArrayLike,
     grad_values: ArrayLike,
     name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _SparseFillEmptyRowsGrad:
     """The gradient of SparseFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
 
@@ -53,6 +56,7 @@ def RaggedFillEmptyRows(
     nrows: ArrayLike,
     default_value: ArrayLike,
     name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _RaggedFillEmptyRows:
     """Give every empty row of a ragged tensor one entry with the default value."""
 
@@ -65,6 +69,7 @@ def RaggedFillEmptyRowsGrad(
     reverse_index_map: ArrayLike,
     grad_values: ArrayLike,
     name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _RaggedFillEmptyRowsGrad:
     """The gradient of RaggedFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
 
@@ -75,6 +80,7 @@ def SparseSegmentSum(
     segment_ids: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Add the rows of a table that share a segment id."""
 
@@ -85,6 +91,7 @@ def SparseSegmentMean(
     segment_ids: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Average the rows of a table that share a segment id."""
 
@@ -95,6 +102,7 @@ def SparseSegmentSqrtN(
     segment_ids: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Add the rows of a table that share a segment id and divide by the square root of their number."""
 
@@ -106,6 +114,7 @@ def SparseSegmentSumWithNumSegments(
     num_segments: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Add the rows of a table that share a segment id, for a given number of segments."""
 
@@ -117,6 +126,7 @@ def SparseSegmentMeanWithNumSegments(
     num_segments: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Average the rows of a table that share a segment id, for a given number of segments."""
 
@@ -128,6 +138,7 @@ def SparseSegmentSqrtNWithNumSegments(
     num_segments: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Add the rows that share a segment id and divide by the root of their number, for a given number of segments."""
 
@@ -138,6 +149,7 @@ def SparseSegmentSumGrad(
     segment_ids: ArrayLike,
     output_dim0: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of SparseSegmentSum: give every entry's row the gradient of its segment."""
 
@@ -148,6 +160,7 @@ def SparseSegmentMeanGrad(
     segment_ids: ArrayLike,
     output_dim0: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of SparseSegmentMean: share each segment's gradient equally among its entries' rows."""
 
@@ -158,6 +171,7 @@ def SparseSegmentSqrtNGrad(
     segment_ids: ArrayLike,
     output_dim0: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of SparseSegmentSqrtN: each entry's row gets its segment's gradient over the root of its size."""
 
@@ -216,6 +230,7 @@ def SparseSlice(
     start: ArrayLike,
     size: ArrayLike,
     name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _SparseSlice:
     """Keep the entries of a sparse tensor that lie in a window, in their order."""
 
@@ -226,5 +241,6 @@ def SparseSliceGrad(
     input_start: ArrayLike,
     output_indices: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""

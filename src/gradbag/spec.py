@@ -166,6 +166,15 @@ class Op:
         known = {w for a in self.inputs for d in (a.dims, a.contents) if d is not None for w in d.words}
         return tuple(dict.fromkeys(w for a in self.outputs for w in a.dims.words if w not in known))
 
+    @functools.cached_property
+    def sized_outputs(self) -> tuple[str, ...]:
+        """The outputs whose sizes are known before anything is counted, so that a caller can bring the array."""
+        counted = set(self.counted_words)
+        if counted and self.size_rule is not None:
+            sizes = self.size_rule(*[np.asarray(value) for value in self.example.inputs.values()])
+            counted = {word for word, size in sizes.items() if isinstance(size, AtLeast)}
+        return tuple(a.name for a in self.outputs if counted.isdisjoint(a.dims.words))
+
     def asks_for(self, words: Sequence[str]) -> str:
         """The input that decides the size of a word, for a message about it: by its contents, else by its shape."""
         for word in words:
@@ -255,6 +264,9 @@ class Op:
         taken = list(inspect.signature(self.body).parameters)
         if taken != declared:
             raise TypeError(f"{self.name}: the declaration names {declared}, the function takes {taken}")
+        for name in ("name", "out"):
+            if name in declared:
+                raise TypeError(f"{self.name}: {name} is an argument of every op, and no input can be called so")
         if not self.doc:
             raise TypeError(f"{self.name}: the function needs a docstring, it is the op's page")
         if list(self.example.inputs) != [a.name for a in self.inputs]:

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike, NDArray
 
+from .kernels import Out
 from .spec import Op
 
 interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]]
 
-def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any: ...
+def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Out | None = None) -> Any: ...
 def __getattr__(name: str) -> Callable[..., Any]: ...
 '''
 
@@ -33,7 +34,11 @@ def stub(op: Op) -> str:
         text += f"class {result}(NamedTuple):\n" + "".join(f"    {a.name}: NDArray[Any]\n" for a in op.outputs) + "\n"
     inputs = "".join(f"    {name}: ArrayLike,\n" for name in op.input_names)
     settings = "".join(f"    {a.name}: {type(a.default).__name__} = {a.default},\n" for a in op.attrs)
-    text += f"def {op.name}(\n    *,\n{inputs}{settings}    name: str | None = None,\n) -> {result}:\n"
+    others = "    name: str | None = None,\n"
+    if op.sized_outputs:
+        one = "NDArray[Any] | None"
+        others += f"    out: {one if op.result is None else f'Sequence[{one}] | None'} = None,\n"
+    text += f"def {op.name}(\n    *,\n{inputs}{settings}{others}) -> {result}:\n"
     return text + f'    """{pages.summary(op)}"""\n'
 
 

@@ -27,7 +27,7 @@ def test_a_missing_argument_is_named() -> None:
 
 
 def test_an_unknown_argument_is_named_beside_the_known_ones() -> None:
-    known = "it takes data, indices, segment_ids, sparse_gradient, name"
+    known = "it takes data, indices, segment_ids, sparse_gradient, name, out"
     with pytest.raises(TypeError, match=rf"^SparseSegmentSum got an unexpected argument 'axis'; {known}$"):
         raw_ops.SparseSegmentSum(**BAGS, axis=0)
 
@@ -109,7 +109,7 @@ def test_an_op_that_is_not_there_says_where_the_list_is(name: str) -> None:
 
 def test_help_tells_dtypes_shapes_defaults_and_gradients() -> None:
     text = pydoc.render_doc(raw_ops.SparseSegmentMean, renderer=pydoc.plaintext)
-    assert "SparseSegmentMean(*, data, indices, segment_ids, sparse_gradient=False, name=None)" in text
+    assert "SparseSegmentMean(*, data, indices, segment_ids, sparse_gradient=False, name=None, out=None)" in text
     for part in (
         "data: T: float16, bfloat16, float32, float64, complex64, complex128; shape [rows *inner].",
         "indices: Tidx: int32, int64; shape [n].",

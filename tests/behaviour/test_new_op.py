@@ -93,7 +93,7 @@ def test_it_is_called_like_any_other(scale_rows: Op) -> None:
     assert (answer.dtype, answer.tolist()) == (np.float16, [[3.0], [-2.0]])
     assert raw_ops.ScaleRows is raw_ops.ScaleRows
     assert "ScaleRows" in dir(raw_ops)
-    assert list(inspect.signature(raw_ops.ScaleRows).parameters) == ["data", "factors", "name"]
+    assert list(inspect.signature(raw_ops.ScaleRows).parameters) == ["data", "factors", "name", "out"]
 
 
 def test_its_arguments_are_checked(scale_rows: Op) -> None:
@@ -201,6 +201,11 @@ WRONG = {
         {"attrs": [Attr("squared", False, "Square them.")]},
         weigh,
         r"the declaration names \['data', 'weights', 'squared'\], the function takes \['data', 'weights'\]$",
+    ),
+    "reserved name": (
+        {"inputs": [GOOD["inputs"][0], Arg("out", "T", "n", "As many more.")]},
+        renamed("weigh", lambda data, out: data * out),
+        r"out is an argument of every op, and no input can be called so$",
     ),
     "docstring": ({}, renamed("weigh", undocumented), r"the function needs a docstring"),
     "dtype": (
@@ -318,3 +323,22 @@ def test_an_output_may_be_counted_and_have_an_axis_of_a_fixed_length() -> None:
     answer = raw_ops.Split(values=[1.0, -2.0, 3.0])
     assert type(answer).__name__ == "Split"
     assert (answer.places.tolist(), answer.others.tolist()) == ([[0, 0], [2, 2]], [-2.0])
+
+
+def echo(texts: Any) -> Any:
+    """Say it again."""
+    return texts.copy()
+
+
+def test_strings_of_a_known_size_come_in_a_new_array_all_the_same() -> None:
+    op(
+        "Echo",
+        inputs=[Arg("texts", "T", "n", "What to say.")],
+        outputs=[Arg("output", "T", "n", "What was said.")],
+        types={"T": ("string",)},
+        example=Example({"texts": ["a"]}, {"output": ["a"]}),
+        samples=lambda rng: [],
+    )(echo)
+    message = r"^Echo: out must be None; got an array, but strings always come in a new one$"
+    with pytest.raises(gradbag.InvalidArgumentError, match=message):
+        raw_ops.Echo(texts=["a", "b"], out=np.empty(2, object))

@@ -1,9 +1,12 @@
 """The native kernels give the bits of the NumPy bodies, for every dtype and every memory layout."""
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
-from gradbag import kernels, raw_ops
+from gradbag import dtypes, kernels, raw_ops
 from gradbag.kernels.program import Program, native
 from gradbag.spec import Op, registry
 from gradbag.testing import assert_kernel_equals_body, assert_same, cases, layouts
@@ -61,6 +64,27 @@ def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
                 assert_kernel_equals_body(changed)
                 count += 1
     assert count
+
+
+@needs_kernels
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_kernel_equals_body_at_the_edges_of_the_numbers(op: Op, name: str) -> None:
+    """NaN, infinities, signed zeros, subnormal and largest numbers, among ordinary ones."""
+    rng = np.random.default_rng(2)
+    limits = ml_dtypes.finfo(dtypes.numpy_dtype(name))
+    edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, limits.max, limits.tiny, limits.smallest_subnormal, -limits.max]
+    for case in cases(op, {**usual_types(op), "T": name}):
+        for share in (0.1, 0.9):
+            changed = {n: _with_edges(rng, a, edges, share) for n, a in case.inputs.items()}
+            assert_kernel_equals_body(Case(op, case.types, changed, case.attrs, f"{case.label}-edges"))
+
+
+def _with_edges(rng: np.random.Generator, array: Any, edges: list[Any], share: float) -> Any:
+    if not dtypes.is_differentiable(array.dtype):
+        return array
+    chosen = rng.random(array.shape) < share
+    return np.where(chosen, rng.choice(np.array(edges, array.dtype), array.shape), array)
 
 
 @needs_kernels

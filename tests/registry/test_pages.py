@@ -21,10 +21,21 @@ def test_page_block_and_stub_tell_every_argument(op: Op) -> None:
 
 
 @pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
-def test_signature_is_keyword_only_and_ends_with_name(op: Op) -> None:
+def test_signature_is_keyword_only_and_ends_with_name_and_out(op: Op) -> None:
     parameters = inspect.signature(getattr(raw_ops, op.name)).parameters
-    assert list(parameters) == [*op.input_names, *op.attr_defaults, "name"]
+    last = ["name", "out"] if op.sized_outputs else ["name"]
+    assert list(parameters) == [*op.input_names, *op.attr_defaults, *last]
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
+    assert all(parameters[name].default is None for name in last)
+
+
+@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+def test_page_help_and_stub_mention_out_where_it_is_taken(op: Op) -> None:
+    taken = bool(op.sized_outputs)
+    assert ("out=None" in pages.markdown(op)) is taken
+    assert ("`out`: " in pages.markdown(op)) is taken
+    assert ("\n    out: " in pages.docstring(op)) is taken
+    assert ("\n    out: " in stubs.stub(op)) is taken
 
 
 def test_the_written_stubs_are_up_to_date() -> None:

@@ -17,6 +17,7 @@ from .. import dims, dtypes, errors, memory
 from ..spec import AtLeast, Op
 from . import carriers
 from .layout import Layout
+from .out import Out
 from .program import Program, native
 
 Array = np.ndarray[Any, Any]
@@ -60,7 +61,7 @@ def find(op: Op, values: Sequence[Any]) -> Route | None:
         return None
 
 
-def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None = None) -> list[Array]:
     """Check the call and compute its outputs; `arrays` are the inputs in declared order."""
     route = find(op, arrays)
     if route is None:
@@ -70,20 +71,20 @@ def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
             if len(op.routes) == _MOST_ROUTES:
                 op.routes.clear()
             op.routes[_key(op, arrays)] = route
-    return follow(op, route, arrays, attrs)
+    return follow(op, route, arrays, attrs, out)
 
 
-def run_reference(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+def run_reference(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None = None) -> list[Array]:
     """The same by the NumPy body, whatever is installed: the oracle of the tests."""
-    return follow(op, Route(op, arrays, None), arrays, attrs)
+    return follow(op, Route(op, arrays, None), arrays, attrs, out)
 
 
-def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+def follow(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None = None) -> list[Array]:
     """Run a call whose dtypes and ranks are known to fit."""
     try:
         if route.program.fill is None:
-            return _run_body(op, route, _kept(op, arrays), attrs)
-        return _run_native(op, route, arrays)
+            return _run_body(op, route, arrays, attrs, out)
+        return _run_native(op, route, arrays, out)
     except errors.Fault as fault:
         raise _named(op, fault) from None
     except MemoryError as problem:
@@ -115,8 +116,11 @@ def _sizes(op: Op, route: Route, arrays: Sequence[Array]) -> list[int]:
     return sizes
 
 
-def _wanted(op: Op, route: Route, sizes: list[int]) -> list[tuple[tuple[int, ...], Any]]:
-    """Shape and dtype of each output, if they and the kernel's working memory fit the budget together."""
+def _wanted(op: Op, route: Route, sizes: list[int], out: Out | None) -> tuple[list[tuple[tuple[int, ...], Any]], int]:
+    """Shape and dtype of each output, if they and the kernel's working memory fit the budget together; and how large.
+
+    What the caller brought takes no more memory, and does not count.
+    """
     total = 0
     wanted = []
     for pick, itemsize, dtype in route.outputs:
@@ -127,14 +131,17 @@ def _wanted(op: Op, route: Route, sizes: list[int]) -> list[tuple[tuple[int, ...
     for slot in route.layout.scratch:
         total += 8 * sizes[slot]
     if total > memory.unchecked():
-        _reserve(op, route, sizes, wanted)
-    return wanted
+        _reserve(op, route, sizes, wanted, out)
+    return wanted, total
 
 
-def _reserve(op: Op, route: Route, sizes: list[int], wanted: Sequence[tuple[tuple[int, ...], Any]]) -> None:
+def _reserve(
+    op: Op, route: Route, sizes: list[int], wanted: Sequence[tuple[tuple[int, ...], Any]], out: Out | None
+) -> None:
     arrays = []
-    for arg, (shape, _), (_, itemsize, _) in zip(op.outputs, wanted, route.outputs, strict=True):
-        arrays.append((f"{op.asks_for(arg.dims.words[:1])} asks for {arg.name}", shape, itemsize))
+    for place, (arg, (shape, _), (_, itemsize, _)) in enumerate(zip(op.outputs, wanted, route.outputs, strict=True)):
+        if out is None or out.views[place] is None:
+            arrays.append((f"{op.asks_for(arg.dims.words[:1])} asks for {arg.name}", shape, itemsize))
     memory.reserve(op.name, arrays + _scratch(op, route, sizes))
 
 
@@ -155,12 +162,15 @@ def _kept(op: Op, arrays: Sequence[Array]) -> list[Array]:
     return kept
 
 
-def _run_body(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+def _run_body(op: Op, route: Route, given: Sequence[Array], attrs: dict[str, Any], out: Out | None) -> list[Array]:
+    arrays = _kept(op, given)
     sizes = _sizes(op, route, arrays)
     known = len(sizes)
     counted = op.size_rule(*arrays) if op.size_rule is not None else dict.fromkeys(op.counted_words, AtLeast(0))
     sizes += [size if isinstance(size, int) else size.size for size in counted.values()]
-    _wanted(op, route, sizes)
+    wanted, _ = _wanted(op, route, sizes, None)  # a body always makes its own outputs
+    if out is not None:
+        out.check(op, route.program, wanted, given)
     with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
         answer = op.body(*[carriers.clean(a) for a in arrays], **attrs)
     outputs = list(answer) if op.result is not None else [answer]
@@ -169,25 +179,31 @@ def _run_body(op: Op, route: Route, arrays: Sequence[Array], attrs: dict[str, An
         for arg, output in zip(op.outputs, outputs, strict=True):
             arg.dims.bind(output.shape, found)
         counts: list[Any] = [found[word] for word in op.counted_words]
-        _wanted(op, route, sizes[:known] + counts)
+        _wanted(op, route, sizes[:known] + counts, None)
+    if out is not None:
+        for place, view in enumerate(out.views):
+            if view is not None:
+                view[...] = outputs[place]
+        return out.returned(outputs)
     return outputs
 
 
 # ------------------------------------------------------------------ the native kernel
-def _run_native(op: Op, route: Route, arrays: Sequence[Array]) -> list[Array]:
+def _run_native(op: Op, route: Route, arrays: Sequence[Array], out: Out | None) -> list[Array]:
     program = route.program
     sizes = _sizes(op, route, arrays)
+    given = arrays
     pool: Array | None = None
     if program.pooled:
         pool, arrays = carriers.pool_strings(op, arrays)
     passed = [arrays[place] for place in program.passes]
     for place, array in enumerate(passed):
         if array.flags.num & _READY != _READY:
-            copied = f"a contiguous copy of {op.input_names[program.passes[place]]}"
-            memory.reserve(op.name, [(copied, array.shape, array.itemsize)])
-            passed[place] = np.array(array, order="C")
+            passed[place] = _ready(op, program, place, array)
     for place, view in program.input_views:
-        passed[place] = view(passed[place])
+        passed[place] = array = view(passed[place])
+        if not array.flags.aligned:  # a struct may lie anywhere, the number in it may not
+            passed[place] = _ready(op, program, place, array)
     if program.plan is not None:
         # A plan's memory is its working memory alone, however large the outputs will be.
         if 8 * sum([sizes[slot] for slot in route.layout.scratch]) > memory.unchecked():
@@ -199,7 +215,11 @@ def _run_native(op: Op, route: Route, arrays: Sequence[Array]) -> list[Array]:
         passed.insert(0, plan)
     elif op.size_rule is not None:
         sizes.extend(op.size_rule(*arrays).values())  # type: ignore[arg-type]  # exact where no kernel counts
-    outputs = [np.empty(shape, dtype) for shape, dtype in _wanted(op, route, sizes)]
+    wanted, total = _wanted(op, route, sizes, out)
+    if out is None and total < memory.LARGE:
+        outputs = [np.empty(shape, dtype) for shape, dtype in wanted]
+    else:
+        outputs = _allocated(op, program, given, wanted, out)
     filled = outputs
     if program.output_views:
         filled = list(outputs)
@@ -211,7 +231,27 @@ def _run_native(op: Op, route: Route, arrays: Sequence[Array]) -> list[Array]:
         raise errors.changed(op.name) from None
     if fault is not None:
         raise _fault(op, program, fault)
-    return outputs if pool is None else carriers.from_pool(op, pool, outputs)
+    if pool is not None:
+        outputs = carriers.from_pool(op, pool, outputs)
+    return outputs if out is None else out.returned(outputs)
+
+
+def _ready(op: Op, program: Program, place: int, array: Array) -> Array:
+    """A copy that is contiguous and aligned."""
+    copied = f"a contiguous copy of {op.input_names[program.passes[place]]}"
+    memory.reserve(op.name, [(copied, array.shape, array.itemsize)])
+    return np.array(array, order="C")
+
+
+def _allocated(
+    op: Op, program: Program, inputs: Sequence[Array], wanted: Sequence[tuple[tuple[int, ...], Any]], out: Out | None
+) -> list[Array]:
+    """The arrays to fill: those that the caller brought, blocks of the cache where they are large, or new ones."""
+    views: Sequence[Array | None] = [None] * len(wanted)
+    if out is not None:
+        out.check(op, program, wanted, inputs)
+        views = out.views
+    return [memory.empty(*w) if v is None else v for v, w in zip(views, wanted, strict=True)]
 
 
 def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, memory
 from ..spec import Arg, Op
 from . import carriers
 
@@ -18,6 +18,7 @@ except ModuleNotFoundError as problem:  # installed without a compiler; a module
     if problem.name != f"{__package__}._kernels":
         raise
     native = None
+memory.keep_blocks_in(native)
 
 Array = np.ndarray[Any, Any]
 View = Callable[[Array], Array]
@@ -30,6 +31,7 @@ class Program:
         bound = op.resolve_types(names)
         kernel = op.kernel
         self.dtypes = [dtypes.numpy_dtype(bound.get(a.dtype, a.dtype)) for a in op.outputs]
+        self.is_string = [dtypes.is_string(d) for d in self.dtypes]
         self.pooled = kernel is not None and kernel.copies is not None and bound[kernel.copies] == "string"
         if self.pooled:
             self.dtypes = [carriers.POSITIONS if d.kind == "O" else d for d in self.dtypes]

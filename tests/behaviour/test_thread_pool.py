@@ -1,0 +1,345 @@
+"""The kernels' threads: the same bits and the same fault for any number of them, forks, signals and settings."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradbag import errors, kernels, raw_ops
+from gradbag.kernels.program import native
+from gradbag.spec import Op, registry
+from gradbag.testing import assert_same, cast
+from gradbag.testing.cases import usual_types
+
+pytestmark = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+
+COUNTS = (2, 3, 4, 8)
+HANGS = 60.0  # seconds after which something hangs
+WIDTHS = (1, 3, 8, 33, 64)
+
+
+@pytest.fixture(autouse=True)
+def _threads_as_before() -> Iterator[None]:
+    before = native.get_num_threads()
+    yield
+    native.set_num_threads(before)
+
+
+# ------------------------------------------------------------------ inputs that are worth several threads
+def bags(rng: np.random.Generator, columns: int) -> dict[str, Any]:
+    """Uneven bags with gaps between them, a long one, and ids of which a few are frequent."""
+    entries, rows, segments = 30_011, 4_003, 7_919
+    sizes = np.where(rng.random(segments) < 0.2, 0, rng.integers(1, 9, segments))
+    sizes[segments // 2] = 5_000
+    segment_ids = np.repeat(np.arange(segments), sizes)[:entries]
+    indices = np.minimum(rng.integers(0, rows, entries), rng.integers(0, rows, entries))
+    indices[rng.random(entries) < 0.1] = 17
+    return {
+        "data": rng.standard_normal((rows, columns)) * 100,
+        "grad": rng.standard_normal((segments, columns)) * 100,
+        "indices": indices[: len(segment_ids)],
+        "segment_ids": segment_ids,
+        "num_segments": np.array(segments + 5),
+        "output_dim0": np.array(rows + 3),
+        "dense_output_dim0": np.array(rows + 3),
+    }
+
+
+def rows(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
+    entries, height, width = 50_021, 40_009, 11
+    places = rng.integers(0, height * width, entries)
+    places = np.sort(places) if is_sorted else places
+    indices = np.stack(np.divmod(places, width), 1)
+    filled = entries + height - len(np.unique(indices[:, 0]))
+    return {
+        "indices": indices,
+        "value_rowids": np.ascontiguousarray(indices[:, 0]),
+        "values": rng.standard_normal(entries) * 100,
+        "dense_shape": np.array([height, width]),
+        "nrows": np.array(height),
+        "default_value": np.array(7.0),
+        "reverse_index_map": np.sort(rng.permutation(filled)[:entries])
+        if is_sorted
+        else rng.integers(0, filled, entries),
+        "grad_values": rng.standard_normal(filled) * 100,
+    }
+
+
+def windows(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
+    entries, shape = 60_013, np.array([3_001, 50])
+    places = rng.integers(0, shape.prod(), entries)
+    places = np.sort(places) if is_sorted else places
+    indices = np.stack(np.divmod(places, shape[1]), 1)
+    start, size = np.array([300, 5]), np.array([2_500, 30])
+    kept = ((indices >= start) & (indices < start + size)).all(1)
+    return {
+        "indices": indices,
+        "values": rng.standard_normal(entries) * 100,
+        "shape": shape,
+        "start": start,
+        "size": size,
+        "backprop_val_grad": rng.standard_normal(int(kept.sum())) * 100,
+        "input_indices": indices,
+        "input_start": start,
+        "output_indices": indices[kept] - start,
+    }
+
+
+def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Inputs for any op whose arguments one of the families has."""
+    rng = np.random.default_rng(seed)
+    families = [(f"{width} columns", bags(rng, width)) for width in WIDTHS]
+    families += [(f"rows sorted={s}", rows(rng, s)) for s in (True, False)]
+    families += [(f"window sorted={s}", windows(rng, s)) for s in (True, False)]
+    for label, family in families:
+        if set(op.input_names) <= set(family):
+            yield label, {name: family[name] for name in op.input_names}
+
+
+def choices(op: Op) -> Iterator[dict[str, str]]:
+    """Each dtype of the values, with one choice of the others, which changes from one to the next."""
+    varied = [variable for variable in op.types if variable != "T"]
+    for number, name in enumerate(op.types.get("T", ("float64",))):
+        chosen = {"T": name} if "T" in op.types else {}
+        for shift, variable in enumerate(varied):
+            names = op.types[variable]
+            chosen[variable] = names[(number >> shift) % len(names)]
+        yield chosen
+
+
+def run(op: Op, inputs: dict[str, Any], types: dict[str, str]) -> list[Any]:
+    arrays = [cast(inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs]
+    return kernels.run(op, arrays, dict(op.attr_defaults))
+
+
+# ------------------------------------------------------------------ the same for any number of threads
+@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+def test_any_number_of_threads_gives_the_same_bits(op: Op) -> None:
+    count = 0
+    for label, inputs in large_inputs(op):
+        for types in choices(op):
+            if types.get("T") == "string":
+                continue  # strings are numbered before a kernel sees them
+            native.set_num_threads(1)
+            want = run(op, inputs, types)
+            for threads in COUNTS:
+                native.set_num_threads(threads)
+                for arg, got, expected in zip(op.outputs, run(op, inputs, types), want, strict=True):
+                    assert_same(got, expected, f"{op.name} {types} {label}: {arg.name} with {threads} threads")
+                count += 1
+    assert count >= len(COUNTS) * 2
+
+
+@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+def test_threads_give_the_bits_of_the_body(op: Op) -> None:
+    native.set_num_threads(3)
+    types = usual_types(op)
+    for label, inputs in large_inputs(op, seed=1):
+        arrays = [cast(inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs]
+        want = kernels.run_reference(op, arrays, dict(op.attr_defaults))
+        for arg, got, expected in zip(op.outputs, run(op, inputs, types), want, strict=True):
+            assert_same(got, expected, f"{op.name} {label}: {arg.name}")
+
+
+@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+def test_the_first_fault_is_named_for_any_number_of_threads(op: Op) -> None:
+    types = usual_types(op)
+    refused = 0
+    for label, inputs in large_inputs(op):
+        for name, array in inputs.items():
+            if np.asarray(array).dtype.kind != "i" or np.ndim(array) == 0 or len(array) < 1000:
+                continue
+            damaged = np.array(array)
+            for place in (0.3, 0.31, 0.7, 0.99):  # the first of them counts
+                damaged[int(place * len(damaged))] = -1
+            messages = set()
+            for threads in (1, *COUNTS):
+                native.set_num_threads(threads)
+                try:
+                    run(op, {**inputs, name: damaged}, types)
+                    messages.add("accepted")
+                except errors.InvalidArgumentError as fault:
+                    messages.add(str(fault))
+                    refused += 1
+            assert len(messages) == 1, f"{op.name} {label}: {name} is told in different words: {messages}"
+    assert refused or op.name == "SparseSlice"
+
+
+# ------------------------------------------------------------------ several callers
+def test_several_python_threads_share_the_pool() -> None:
+    native.set_num_threads(3)
+    asked = [(op, inputs) for op in registry if op.kernel for _, inputs in large_inputs(op)]
+    want = [run(op, inputs, usual_types(op)) for op, inputs in asked]
+    start = threading.Barrier(4)
+
+    def all_of_them(_: int) -> list[Any]:
+        start.wait()
+        return [run(op, inputs, usual_types(op)) for op, inputs in asked]
+
+    with ThreadPoolExecutor(4) as executor:
+        for answers in executor.map(all_of_them, range(4)):
+            for (op, _), answer, expected in zip(asked, answers, want, strict=True):
+                for got, value in zip(answer, expected, strict=True):
+                    assert_same(got, value, op.name)
+
+
+WARM_THEN_FORK = """
+import os, signal, sys
+import numpy as np
+from gradbag import raw_ops
+from gradbag.kernels.program import native
+native.set_num_threads(3)
+rng = np.random.default_rng(0)
+data = rng.standard_normal((1000, 64))
+indices, segment_ids = rng.integers(0, 1000, 50_000), np.arange(50_000) // 9
+call = lambda: raw_ops.SparseSegmentMean(data=data, indices=indices, segment_ids=segment_ids)
+want = call()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        grandchild = os.fork() if _ == 0 else None
+        same = all(np.array_equal(call(), want) for _ in range(3))
+        if grandchild:
+            same = same and os.waitpid(grandchild, 0)[1] == 0
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.array_equal(call(), want)
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_works_after_a_warm_parent() -> None:
+    assert _python(WARM_THEN_FORK) == "done"
+
+
+# ------------------------------------------------------------------ signals
+LONG_CALL = """
+import sys, time
+import numpy as np
+from gradbag import raw_ops
+from gradbag.kernels.program import native
+native.set_num_threads(int(sys.argv[1]))
+data = np.ones((64, 4096), np.float32)
+indices = np.zeros(2_000_000, np.int32)
+segment_ids = np.zeros_like(indices) if sys.argv[2] == "one" else np.arange(len(indices), dtype=np.int32) // 50
+print("ready", flush=True)
+try:
+    while True:
+        if sys.argv[2] == "grad":
+            raw_ops.SparseSegmentSumGrad(grad=np.ones((40_000, 4096), np.float32), indices=indices,
+                                         segment_ids=segment_ids, output_dim0=np.int32(64))
+        else:
+            raw_ops.SparseSegmentSum(data=data, indices=indices, segment_ids=segment_ids)
+        print("whole", flush=True)
+except KeyboardInterrupt:
+    answer = raw_ops.SparseSegmentSum(data=data, indices=indices[:100_000] * 0, segment_ids=np.zeros(100_000, np.int32))
+    print("interrupted", answer[0, 0], flush=True)
+"""
+
+
+@pytest.mark.parametrize("shape", ["one", "many", "grad"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_ends_a_long_kernel_and_the_process_lives(threads: int, shape: str) -> None:
+    command = [sys.executable, "-c", LONG_CALL, str(threads), shape]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=HANGS)
+        finally:
+            process.kill()
+    assert out.splitlines()[-1] == "interrupted 100000.0"
+    assert process.returncode == 0
+
+
+def test_a_handler_that_does_not_raise_changes_nothing() -> None:
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1)) if hasattr(signal, "SIGALRM") else None
+    if before is None:
+        pytest.skip("there is no alarm here")
+    rng = np.random.default_rng(0)
+    inputs = {"data": rng.standard_normal((1000, 512)), "indices": rng.integers(0, 1000, 200_000)}
+    inputs["segment_ids"] = np.arange(200_000) // 7
+    want = raw_ops.SparseSegmentSum(**inputs)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        got = raw_ops.SparseSegmentSum(**inputs)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert_same(got, want)
+    assert seen
+
+
+# ------------------------------------------------------------------ settings
+def test_the_number_of_threads_can_be_set_and_is_at_least_one() -> None:
+    native.set_num_threads(5)
+    assert native.get_num_threads() == 5
+    with pytest.raises(ValueError, match="at least 1"):
+        native.set_num_threads(0)
+
+
+ASK = "from gradbag.kernels.program import native; print(native.get_num_threads(), native.simd_level())"
+
+
+def test_the_environment_sets_the_number_of_threads() -> None:
+    default = _python(ASK, GRADBAG_NUM_THREADS=None).split()[0]
+    if hasattr(os, "sched_getaffinity"):
+        assert int(default) == len(os.sched_getaffinity(0))
+    assert _python(ASK, GRADBAG_NUM_THREADS="3").split()[0] == "3"
+    for wrong in ("0", "-2", "many", "2.5", "", "99999999999999999999"):
+        assert _python(ASK, GRADBAG_NUM_THREADS=wrong).split()[0] == default, wrong
+
+
+SAME_BITS = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+from gradbag.kernels.program import native
+from gradbag.spec import registry
+import test_thread_pool as inputs
+digest = hashlib.sha256()
+for op in registry:
+    if not op.kernel:
+        continue
+    for label, made in inputs.large_inputs(op):
+        for types in inputs.choices(op):
+            if types.get("T") != "string":
+                for answer in inputs.run(op, made, types):
+                    digest.update(answer.tobytes())
+print(native.simd_level(), digest.hexdigest())
+"""
+
+
+def test_every_instruction_set_gives_the_same_bits() -> None:
+    best = _python(SAME_BITS, os.path.dirname(__file__), GRADBAG_SIMD=None).split()
+    lower = {"avx512": ["baseline", "avx2"], "avx2": ["baseline"], "baseline": []}[best[0]]
+    for level in lower:
+        assert _python(SAME_BITS, os.path.dirname(__file__), GRADBAG_SIMD=level).split() == [level, best[1]]
+    assert _python(ASK, GRADBAG_SIMD="best").split()[1] == best[0]
+
+
+def _python(program: str, *arguments: str, **environment: str | None) -> str:
+    """What a fresh Python prints; None takes a variable away."""
+    variables = {**os.environ, **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={name: value for name, value in variables.items() if value is not None},
+        capture_output=True,
+        text=True,
+        timeout=10 * HANGS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
