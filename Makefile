@@ -33,19 +33,26 @@ run: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 	$(BIN)/gradbag tour
 
 .PHONY: bench
-bench: $(STAMPS)/package $(STAMPS)/tensorflow ## Measure the speed, side by side with TensorFlow
+bench: $(STAMPS)/package $(STAMPS)/bench ## Measure the speed beside TensorFlow and PyTorch (half an hour)
 	$(BIN)/python benchmarks/bench.py
+
+.PHONY: bench-quick
+bench-quick: $(STAMPS)/package $(STAMPS)/bench ## The same on fewer and smaller workloads (under two minutes)
+	$(BIN)/python benchmarks/bench.py --quick
+
+.PHONY: bench-growth
+bench-growth: $(STAMPS)/package $(STAMPS)/bench ## Measure how time and memory grow with the sizes
+	$(BIN)/python benchmarks/growth.py
 
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run every test, TensorFlow comparison and mutations included
+test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run every test, the comparison with TensorFlow included
 	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
 	MALLOC_PERTURB_=165 $(CORE_SUITE) $(PYTEST_ARGS)
-	$(BIN)/python tests/mutation/run.py
 
 .PHONY: test-core
 test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (under a minute, no TensorFlow)
@@ -60,7 +67,7 @@ test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races,
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 
 .PHONY: test-mutation
-test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose; the tests must notice
+test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose, ten minutes long; the tests must notice
 	$(BIN)/python tests/mutation/run.py
 
 .PHONY: lint
@@ -131,6 +138,11 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 	    echo "for example: make $(MAKECMDGOALS) PYTHON=python3.13 VENV=.venv313"; \
 	    exit 1; }
 	$(PIP) install -q --group tensorflow
+	@touch $@
+
+$(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow
+	@# PyTorch's own index has the build without a gigabyte of CUDA.
+	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group bench
 	@touch $@
 
 $(STAMPS)/lint: pyproject.toml $(STAMPS)/venv

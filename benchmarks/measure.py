@@ -1,21 +1,40 @@
 """Timing calls side by side.
 
 The peers take turns, so that whatever else the machine does meets all of them; a ratio is taken inside each round, and
-the median of the rounds counts. Wall time is what a user waits; on-CPU time, of all threads together, stands beside it
-for machines that are busy.
+the median of the rounds counts. Wall time is what a user waits; beside it stands, for machines that are busy, the time
+on a CPU of the busiest thread.
 """
 
 from __future__ import annotations
 
 import gc
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Call = Callable[[], object]
+
+# Thread pools that spin when they have nothing to do (OpenMP) are given this time to fall asleep before the next peer.
+SETTLE_SECONDS = 0.005
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure one task: rounds until the time is over, never fewer or more than the bounds."""
+
+    fewest: int
+    most: int
+    seconds: float
+    batch_seconds: float  # calls shorter than this are repeated
+
+
+FULL = Effort(fewest=5, most=31, seconds=4.0, batch_seconds=0.005)
+QUICK = Effort(fewest=3, most=15, seconds=0.2, batch_seconds=0.002)
 
 
 @dataclass
@@ -29,53 +48,89 @@ class Times:
 class Comparison:
     """Several ways to do the same, measured in one run; the first is the one that the others are compared with."""
 
-    def __init__(self, peers: Mapping[str, Call], batch_seconds: float) -> None:
+    def __init__(self, peers: Mapping[str, Call], effort: Effort) -> None:
         self.peers = dict(peers)
+        self.effort = effort
+        self.own = next(iter(peers))
         self.times = {name: Times() for name in peers}
-        self.counts = {name: _calls_in(call, batch_seconds) for name, call in peers.items()}
+        self.counts = {name: _calls_in(call, effort.batch_seconds) for name, call in peers.items()}
+
+    def run(self) -> None:
+        started = time.perf_counter()
+        for done in range(self.effort.most):
+            if done >= self.effort.fewest and time.perf_counter() - started > self.effort.seconds:
+                break
+            self.round()
 
     def round(self) -> None:
         """Measure every peer once; who was first in this round is last in the next."""
         for name, call in self.peers.items():
+            time.sleep(SETTLE_SECONDS)
             wall, cpu = _time(call, self.counts[name])
             self.times[name].wall.append(wall)
             self.times[name].cpu.append(cpu)
         first = next(iter(self.peers))
         self.peers[first] = self.peers.pop(first)
 
+    @property
+    def rounds(self) -> int:
+        return len(self.times[self.own].wall)
+
     def seconds(self, name: str) -> float:
         return statistics.median(self.times[name].wall)
 
     def ratio(self, name: str, clock: str = "wall") -> float:
         """How many times longer a peer takes than the first."""
-        own, others = (getattr(self.times[n], clock) for n in (next(iter(self.times)), name))
+        own, others = (getattr(self.times[n], clock) for n in (self.own, name))
         # A clock may be too coarse for the shortest calls; no time at all says nothing.
         ratios = [other / mine for mine, other in zip(own, others, strict=True) if mine > 0]
         return statistics.median(ratios) if ratios else math.nan
 
 
-def summary(ratios: Iterable[float]) -> dict[str, float]:
-    known = [r for r in ratios if r > 0]
+def summary(ratios: Iterable[float | None]) -> dict[str, float]:
+    known = [r for r in ratios if r is not None and r > 0]
     if not known:
         return {}
-    return {"geometric_mean": statistics.geometric_mean(known), "min": min(known), "max": max(known)}
+    return {"mean": statistics.geometric_mean(known), "min": min(known), "max": max(known), "count": len(known)}
 
 
 def _calls_in(call: Call, seconds: float) -> int:
-    """How many calls fill about this time; the first, which may prepare things, does not count."""
-    call()
-    count = 1
-    while count < 100_000 and (taken := _time(call, count)[0] * count) < seconds:
-        count = max(count + 1, min(count * 10, int(count * seconds / max(taken, 1e-9))))
-    return count
+    """How many calls fill about this time, by the fastest of some: a disturbed one would make a batch too short."""
+    call()  # the first may prepare things
+    taken: list[float] = []
+    while len(taken) < 20 and sum(taken) < 10 * seconds:
+        started = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - started)
+    return max(1, min(round(seconds / min(taken)), 100_000)) if taken else 1
 
 
 def _time(call: Call, count: int) -> tuple[float, float]:
     with _no_collection():
-        wall, cpu = time.perf_counter(), time.process_time()
+        others = _threads()
+        wall, own = time.perf_counter(), time.thread_time()
         for _ in range(count):
             call()
-        return (time.perf_counter() - wall) / count, (time.process_time() - cpu) / count
+        wall, own = time.perf_counter() - wall, time.thread_time() - own
+        busiest = max([own, *(now - others.get(name, 0.0) for name, now in _threads().items())])
+    # The kernel books other threads' time a few milliseconds late, so theirs may seem longer than the call.
+    return wall / count, min(busiest, wall) / count
+
+
+def _threads() -> dict[str, float]:
+    """Seconds that every other thread of this process has spent on a CPU; nothing where the system does not tell."""
+    found = {}
+    own = str(_own_id)
+    try:
+        for task in os.scandir("/proc/self/task"):
+            if task.name != own:
+                found[task.name] = int(Path(task.path, "schedstat").read_text().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return {}
+    return found
+
+
+_own_id = os.getpid()  # the main thread's; everything is measured from it
 
 
 @contextmanager

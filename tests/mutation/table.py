@@ -30,8 +30,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/kernels/segment_reduce.hpp", "segment_reduce"): [
         ("kFirstDivided = 10", "kFirstDivided = 9", "nine rows are divided instead of multiplied by a reciprocal"),
         (
-            "store_combined(combiner, count, sum",
-            "store_combined(combiner, count + 1, sum",
+            "set_finish(combiner_, count, run)",
+            "set_finish(combiner_, count + 1, run)",
             "a run counts one row too many",
         ),
         (
@@ -39,24 +39,23 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "table_.rows + 1, {segment_input::indices",
             "one index too many is allowed",
         ),
-        ("detail::clear_rows(output, finished, segment);", "", "rows of skipped segments are not cleared"),
-        ("detail::clear_rows(output, finished, output.rows);", "", "rows after the last segment are not cleared"),
+        ("clear_rows(output, finished, segment);", ";", "rows of skipped segments are not cleared"),
+        ("clear_rows(output, finished, output.rows);", ";", "rows after the last segment are not cleared"),
         (
             "static_cast<std::size_t>(id) < finished",
             "static_cast<std::size_t>(id) + 2 < finished",
             "ids may decrease by one",
         ),
-        ("lookup.row(begin);  // At", "// At", "a bad segment id is told before a bad index of the same entry"),
-        ("width, output + first)", "width, output)", "the second tile of columns is written over the first"),
+        ("[&] { lookup.row(begin); }", "[] {}", "a bad segment id is told before a bad index of the same entry"),
     ],
     ("csrc/kernels/segment_grad.hpp", "segment_grad"): [
-        ("std::fill_n(output.data, output.size(), T{});", "", "the output does not start from zeros"),
+        ("clear_all(output);", "", "the output does not start from zeros"),
         (
             "combiner == Combiner::sum) return {0, 0}",
             "combiner != Combiner::mean) return {0, 0}",
             "sqrt_n is not counted",
         ),
-        ("output.row(entry.index)", "output.row(entry.segment)", "rows go where their segment is"),
+        ("output_.row(entry.index)", "output_.row(entry.segment)", "rows go where their segment is"),
         (
             "std::size_t index) { return output.row(index)",
             "std::size_t index) { return output.row(0 * index)",
@@ -74,12 +73,11 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/kernels/segment_groups.hpp", "segment_grad_compact"): [
         ("counted = combiner != Combiner::sum", "counted = combiner == Combiner::mean", "sqrt_n is not counted"),
         (
-            "scales[entry - begin] = scales_(segment)",
-            "scales[entry - begin] = scales_(0)",
+            "scales_[entry - begin] = scale_(segment)",
+            "scales_[entry - begin] = scale_(0)",
             "all rows get the first scale",
         ),
-        ("grad_.row(segment) + first", "grad_.row(segment)", "the second tile of columns adds the first"),
-        ("std::fill_n(sum, width, A{0});", "", "a sum starts from the previous one"),
+        ("grad_.row(segment)", "grad_.row(0 * segment)", "all rows are the first"),
     ],
     ("csrc/kernels/segment_scales.hpp", "segment_grad"): [
         ("1.0 / divisor(", "0.5 / divisor(", "shares are half as large"),
@@ -129,14 +127,14 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("return size;", "return shape;", "the output shape is the tensor's"),
         ("static_cast<std::uint64_t>(start[d]));", "0u);", "indices are not counted from the start"),
         (
-            "copy_item(values, kept.positions[i], output.values, i",
-            "copy_item(values, i, output.values, i",
+            "copy_item(values, begin + offsets[i], output.values",
+            "copy_item(values, begin + i, output.values",
             "the first values are kept",
         ),
     ],
     ("csrc/kernels/slice_grad.hpp", "slice_grad"): [
         (
-            "for (; row < input_indices.rows; ++row) clear_item(val_grad, row, item_size);",
+            "for (; row < end; ++row) clear_item(val_grad, row, item_size);",
             "",
             "the rest is not cleared",
         ),
@@ -155,26 +153,39 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("shift = pass * digit_bits", "shift = 0 * pass * digit_bits", "sorting looks at the lowest digit only"),
     ],
     ("csrc/core/sorted_entries.hpp", "segment_grad_compact"): [
-        ("if (!sorted) stable_sort", "if (sorted) stable_sort", "entries are not sorted"),
+        ("if (!all.sorted) stable_sort", "if (all.sorted) stable_sort", "entries are not sorted"),
     ],
-    ("csrc/core/row_sum.hpp", "segment_reduce"): [
+    ("csrc/simd/row_loops_impl.hpp", "loops_baseline"): [
+        ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),
+        ("return pack / factor;", "return pack * (1 / factor);", "a division is a product with the reciprocal"),
         (
-            "sum[c] = add(sum[c], detail::left_to_right(",
-            "sum[c] = add(Accumulator<T>{}, detail::left_to_right(",
-            "only the last block counts",
+            "run.factor), run.output + column + p * C::lanes",
+            "run.factor), run.output + p * C::lanes",
+            "every tile of columns is written over the first",
         ),
         (
-            "narrow<T>(sum[c] / divisor)",
-            "narrow<T>(sum[c] * (1 / divisor))",
-            "a division is a product with the reciprocal",
+            "sum[p] += C::scaled(C::load(from + p * C::lanes), scale)",
+            "sum[p] += C::load(from + p * C::lanes)",
+            "rows of a compact gradient are not scaled",
+        ),
+        (
+            "C::load(to) + C::scaled(C::load(row + p * C::lanes), scale)",
+            "C::scaled(C::load(row + p * C::lanes), scale)",
+            "only the last entry of a row counts",
+        ),
+        ("C::store(last, target + back);", "", "columns after the last whole pack are not added"),
+        (
+            "run, run.columns - lanes, slot",
+            "run, column - lanes, slot",
+            "columns after the last whole pack are not written",
         ),
     ],
-    ("csrc/core/half.hpp", "segment_reduce"): [
+    ("csrc/core/half.hpp", "loops_baseline"): [
         ("0xfffu + odd", "0x1000u", "float16 rounds ties up"),
         ("smallest_normal = 113u << 23", "smallest_normal = 103u << 23", "subnormal float16 results are wrong"),
         (" + (infinite & rebase)", "", "an infinite float16 becomes a number"),
     ],
-    ("csrc/core/bfloat16.hpp", "segment_reduce"): [
+    ("csrc/core/bfloat16.hpp", "loops_baseline"): [
         ("0x7fffu + odd", "0x8000u", "bfloat16 rounds ties up"),
         ("is_nan ? quiet_nan : rounded", "rounded", "a NaN in bfloat16 may round to infinity"),
     ],
