@@ -57,7 +57,8 @@ def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
 def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     arrays: list[Array | None] = [None] * len(values)
     bound: dict[str, Array] = {}
-    for place, (arg, value) in enumerate(zip(op.inputs, values, strict=True)):
+    args = op.flat_inputs(len(values))
+    for place, (arg, value) in enumerate(zip(args, values, strict=True)):
         # np.float64 is a Python float to isinstance, but it has a dtype of its own.
         if isinstance(value, np.generic) or not isinstance(value, (int, float, complex, str, bytes, list, tuple)):
             arrays[place] = array = _from_array(op, arg, value)
@@ -69,7 +70,7 @@ def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
             bound.setdefault(arg.dtype, array)
     rest = [place for place, found in enumerate(arrays) if found is None]
     for place in sorted(rest, key=lambda place: _is_empty(values[place])):  # an empty list takes what the others need
-        arg = op.inputs[place]
+        arg = args[place]
         arrays[place] = array = _from_python(op, arg, values[place], bound.get(arg.dtype))
         if arg.dtype in op.types:
             bound.setdefault(arg.dtype, array)
@@ -229,7 +230,7 @@ def _check_families(op: Op, arrays: Sequence[Array]) -> None:
     """NumPy would decode bytes as ASCII to join them with str: a cast that nobody asked for."""
     for variable in op.types:
         first: tuple[str, str] | None = None
-        for arg, array in zip(op.inputs, arrays, strict=True):
+        for arg, array in zip(op.flat_inputs(len(arrays)), arrays, strict=True):
             if arg.dtype != variable or not dtypes.is_string(array.dtype):
                 continue
             for family in sorted(_families(array)):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 Size = int | None  # None: not known before the op runs
 Shape = tuple[Size, ...]
+AnyShape = Shape | None  # None: not even the number of axes is known
 Sizes = dict[str, "Size | Shape"]  # a starred word is bound to a tuple
 
 
@@ -31,9 +32,11 @@ class Dims:
         """The words that carry a size, without stars, numbers and `_`."""
         return [word_of(t) for t in self.terms if isinstance(t, str) and word_of(t) != "_"]
 
-    def bind(self, shape: Sequence[Size], sizes: Sizes) -> bool:
-        """Bind the words to `shape`, or say that it does not fit. An unknown size fits everything."""
+    def bind(self, shape: Sequence[Size] | None, sizes: Sizes) -> bool:
+        """Bind the words to `shape`, or say that it does not fit. What is unknown fits everything."""
         terms, star = self.terms, self.star
+        if shape is None:
+            return True
         if star >= 0:
             tail = len(terms) - star - 1
             if len(shape) < star + tail:
@@ -56,14 +59,16 @@ class Dims:
                 return False
         return True
 
-    def shape(self, sizes: Sizes) -> Shape:
-        """The shape that the bound words give; None where a size is not known."""
+    def shape(self, sizes: Sizes) -> AnyShape:
+        """The shape that the bound words give; None where a size, or the number of axes, is not known."""
         out: list[Size] = []
         for term in self.terms:
             if isinstance(term, int):
                 out.append(term)
             elif term.startswith("*"):
-                inner = sizes[term[1:]]
+                inner = sizes.get(term[1:])
+                if inner is None:
+                    return None
                 assert isinstance(inner, tuple)
                 out.extend(inner)
             else:

@@ -24,14 +24,15 @@ class ResourceExhaustedError(Error, MemoryError):
     """A result would need more memory than there is; decided before anything is allocated."""
 
 
-Kind = Literal["range", "negative", "order", "unmatched", "rule"]
+Kind = Literal["range", "negative", "order", "unmatched", "rule", "shape"]
 
 
 class Fault(Exception):
     """A bad value in an argument, found by a kernel or a reference body that does not know its op's name.
 
     `position` is where the value stands in the argument (empty for a scalar), `low` and `high` the allowed
-    half-open range; for kind "order", `low` is the value before; for kind "rule", `hint` is the sentence.
+    half-open range; for kind "order", `low` is the value before; for kinds "rule" and "shape", `hint` is the rest of
+    the sentence, and of a "shape" the value is the shape.
     """
 
     def __init__(
@@ -63,6 +64,9 @@ class Fault(Exception):
                 text = f"{place} is not found, in this order, among the rows it should come from"
             case "rule":
                 return f"{place} == {shown(self.value)} {self.hint}"
+            case "shape":
+                sizes = self.value if isinstance(self.value, Sequence) else ()
+                return f"{place} has shape {shown(['?' if n is None else n for n in sizes])}, which {self.hint}"
         return f"{text}; {self.hint}" if self.hint else text
 
 

@@ -62,8 +62,7 @@ def gradient_text(op: Op) -> str:
     """Which inputs get a gradient, and which outputs it comes from."""
     if op.rule is None or not op.differentiable:
         return "No input carries a gradient."
-    order = "in reverse and forward mode, to any order" if op.linear else "in reverse mode, to any order"
-    return f"Gradients: {', '.join(op.differentiable)}, {order}."
+    return f"Gradients: {', '.join(op.differentiable)}, in reverse and forward mode, to any order."
 
 
 def out_text(op: Op) -> str:

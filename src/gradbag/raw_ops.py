@@ -15,19 +15,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from operator import itemgetter
 from typing import Any
 
-from . import arguments, errors, kernels, pages
+from . import arguments, attributes, errors, kernels, pages
 from . import ops as _declarations  # noqa: F401  # declares the ops
-from .spec import Op, registry
+from .spec import REQUIRED, Op, basic_registry, registry
 
 # How to answer a call that was given something else than arrays, by the type of what was given.
 interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
 
 
 def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out | None = None) -> Any:
-    """Run an op on its inputs, in declared order, in whatever interpreter they ask for."""
+    """Run an op on its inputs, in declared order and flat, in whatever interpreter they ask for."""
     if int in map(type, values):
         values = arguments.with_sizes(op, values)
     route = kernels.find(op, values)
@@ -43,13 +44,15 @@ def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out
 
 
 def _answer(op: Op, outputs: list[Any]) -> Any:
-    return outputs[0] if op.result is None else tuple.__new__(op.result, outputs)
+    if op.result is None:
+        return outputs[0] if outputs else None
+    return tuple.__new__(op.result, outputs)
 
 
 def _function(op: Op) -> Callable[..., Any]:
     inputs, defaults = op.input_names, op.attr_defaults
     count = len(inputs)
-    take = itemgetter(*inputs) if count > 1 else lambda given: (given[inputs[0]],)
+    take = itemgetter(*inputs) if count > 1 else lambda given: tuple(given[name] for name in inputs)
 
     def call(*args: Any, **given: Any) -> Any:
         if args:
@@ -59,7 +62,9 @@ def _function(op: Op) -> Callable[..., Any]:
         except KeyError:
             missing = [name for name in inputs if name not in given]
             raise TypeError(f"{op.name} misses the required argument {missing[0]!r}") from None
-        if len(given) == count:
+        if op.many is not None:
+            values = op.flat(_listed(op, values))
+        if len(given) == count and not op.required_attrs:
             return apply(op, values, defaults)
         brought = given.pop("out", None)
         out = None if brought is None else kernels.Out(op, brought)
@@ -72,19 +77,23 @@ def _function(op: Op) -> Callable[..., Any]:
     return call
 
 
+def _listed(op: Op, values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a call, if the one that must be a list of arrays is one."""
+    assert op.many is not None
+    given = values[op.many]
+    if not isinstance(given, (list, tuple)):
+        raise errors.wrong_type(op.name, op.input_names[op.many], ["a list of arrays"], type(given).__name__)
+    return values
+
+
 def _attrs(op: Op, given: dict[str, Any]) -> dict[str, Any]:
-    attrs = dict(op.attr_defaults)
+    attrs = {}
     for name, value in given.items():
-        if name in attrs:
-            if type(value) is not type(attrs[name]):
-                wanted = type(attrs[name]).__name__
-                module = type(value).__module__.replace("builtins", "")  # NumPy has a bool of its own
-                got = f"{module}.{type(value).__name__}".lstrip(".")
-                raise TypeError(f"{op.name}: {name} must be a {wanted}; got {got}")
+        if name in op.attr_defaults:
             attrs[name] = value
         elif name not in op.input_names and name != "name":
             raise TypeError(f"{op.name} got an unexpected argument {name!r}; it takes {', '.join(_known(op))}")
-    return attrs
+    return attributes.normal(op, attrs)
 
 
 def _known(op: Op) -> list[str]:
@@ -95,7 +104,10 @@ def _known(op: Op) -> list[str]:
 def signature(op: Op) -> inspect.Signature:
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(name, keyword) for name in op.input_names]
-    parameters += [inspect.Parameter(name, keyword, default=default) for name, default in op.attr_defaults.items()]
+    empty = inspect.Parameter.empty
+    parameters += [
+        inspect.Parameter(a.name, keyword, default=empty if a.default is REQUIRED else a.default) for a in op.attrs
+    ]
     others = _known(op)[len(parameters) :]
     parameters += [inspect.Parameter(name, keyword, default=None) for name in others]
     return inspect.Signature(parameters)
@@ -108,6 +120,9 @@ _later: dict[Op, Callable[..., Any]] = {}
 
 def __getattr__(name: str) -> Callable[..., Any]:
     op = registry.get(name)
+    if op is None and not name.startswith("_"):
+        import_module(f"{__package__}.ops.basic")  # declares the basic ops, which most programs never ask for
+        op = basic_registry.get(name)
     if op is None:
         raise AttributeError(f"gradbag.raw_ops has no op {name!r}; `gradbag ops` lists them")
     if op not in _later:

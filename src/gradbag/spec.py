@@ -12,14 +12,15 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from . import dtypes, errors
-from .dims import Dims, Shape, Size, Sizes, parse
+from .dims import AnyShape, Dims, Size, Sizes, parse
 
 Inputs = Mapping[str, Any]
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Arg:
     holds: str | None = None  # shape string whose sizes are the *contents* of this input
     gives: str = ""  # a word whose size the contents of this input decide, by a rule or by counting
     note: str = ""  # said when a value of this input is out of range: what its range comes from
+    many: bool = False  # a list of such inputs, as long as the caller likes; at most one input of an op
     dims: Dims = field(init=False, repr=False, compare=False)
     contents: Dims | None = field(init=False, repr=False, compare=False)
 
@@ -41,13 +43,34 @@ class Arg:
         object.__setattr__(self, "contents", None if self.holds is None else parse(self.holds))
 
 
+class Required:
+    """Stands for the default of an attribute that a call must give."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = Required()
+
+
 @dataclass(frozen=True)
 class Attr:
-    """A setting: a plain Python value of the default's type, never an array."""
+    """A setting: a plain value that is known before the op runs. One of kind "type" may name a type variable."""
 
     name: str
-    default: bool
+    default: Any
     doc: str
+    kind: AttrKind = "bool"
+    allowed: tuple[str, ...] = ()  # of a "string" or "type", where not everything goes
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an input before the op runs, for a rule about shapes; None where it is not."""
+
+    dtype: str
+    shape: AnyShape
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +113,8 @@ class AtLeast:
 
 
 Samples = Callable[[np.random.Generator], Iterable[Inputs]]
+ShapeRule = Callable[..., Sequence[AnyShape]]
+State = Literal["", "fed", "variable", "assign"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 
@@ -111,22 +136,27 @@ class Op:
         kernel: Kernel | None = None,
         linear: Sequence[str] = (),
         no_grad: Sequence[str] = (),
+        state: State = "",
+        basic: bool = False,
     ) -> None:
-        self.name, self.body = name, body
+        self.name, self.body, self.state, self.basic = name, body, state, basic
         self.inputs, self.outputs, self.attrs = tuple(inputs), tuple(outputs), tuple(attrs)
         self.types, self.kernel, self.example, self.samples = dict(types), kernel, example, samples
         self.rejects, self.linear, self.no_grad = tuple(rejects), tuple(linear), tuple(no_grad)
         self.rule: Rule | None = None
         self.check_rule: Callable[..., None] | None = None
         self.size_rule: Callable[..., dict[str, int | AtLeast]] | None = None
+        self.shape_rule: ShapeRule | None = None
         self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
         self.doc = inspect.getdoc(body) or ""
-        self.python_name = body.__name__
+        self.python_name = body.__name__.rstrip("_")  # a function that would hide a builtin may end with _
         self.category = body.__module__.rpartition(".")[2]
         self.input_names = tuple(a.name for a in self.inputs)
         self.held = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None)
         self.held_vectors = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None and a.dims.terms)
         self.attr_defaults = {a.name: a.default for a in self.attrs}
+        self.required_attrs = tuple(a.name for a in self.attrs if a.default is REQUIRED)
+        self.many = next((p for p, a in enumerate(self.inputs) if a.many), None)
         self.result: Any = None
         if len(self.outputs) > 1:
             self.result = namedtuple(name, [a.name for a in self.outputs])  # type: ignore[misc]
@@ -148,6 +178,14 @@ class Op:
     def sizes(self, rule: Callable[..., dict[str, int | AtLeast]]) -> Callable[..., dict[str, int | AtLeast]]:
         """Takes the inputs, gives the sizes of the words that stand only in outputs, in the outputs' order."""
         self.size_rule = rule
+        return rule
+
+    def shapes(self, rule: ShapeRule) -> ShapeRule:
+        """Takes what is Known of each input, and the attributes; gives the outputs' shapes where words cannot.
+
+        It raises a Fault for inputs that do not go together.
+        """
+        self.shape_rule = rule
         return rule
 
     # ------------------------------------------------------------------ what follows from the declaration
@@ -190,53 +228,99 @@ class Op:
         """The dtype names that an argument takes."""
         return self.types.get(arg.dtype, (arg.dtype,))
 
-    def resolve_types(self, names: Sequence[str]) -> dict[str, str]:
+    def flat_inputs(self, count: int) -> tuple[Arg, ...]:
+        """The declared input of each of `count` arrays: a list of inputs takes as many as the others leave."""
+        if self.many is None:
+            return self.inputs
+        listed = count - len(self.inputs) + 1
+        return (*self.inputs[: self.many], *[self.inputs[self.many]] * listed, *self.inputs[self.many + 1 :])
+
+    def flat_names(self, count: int) -> tuple[str, ...]:
+        """What to call each of `count` arrays in a message: 'values[2]' for one of a list."""
+        if self.many is None:
+            return self.input_names
+        listed = [f"{self.input_names[self.many]}[{k}]" for k in range(count - len(self.inputs) + 1)]
+        return (*self.input_names[: self.many], *listed, *self.input_names[self.many + 1 :])
+
+    def flat(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the inputs with the members of a list of inputs side by side."""
+        if self.many is None:
+            return list(values)
+        return [*values[: self.many], *values[self.many], *values[self.many + 1 :]]
+
+    def grouped(self, flat: Sequence[Any]) -> list[Any]:
+        """The opposite of `flat`."""
+        if self.many is None:
+            return list(flat)
+        end = self.many + len(flat) - len(self.inputs) + 1
+        return [*flat[: self.many], list(flat[self.many : end]), *flat[end:]]
+
+    def resolve_types(self, names: Sequence[str], attrs: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Bind the type variables to the dtype names of the inputs, or raise UnsupportedTypeError."""
         bound: dict[str, str] = {}
         giver: dict[str, str] = {}
-        for arg, name in zip(self.inputs, names, strict=True):
+        for name, value in (attrs or {}).items():
+            if name in self.types:
+                bound[name], giver[name] = value, name
+        for arg, argument, name in zip(self.flat_inputs(len(names)), self.flat_names(len(names)), names, strict=True):
             if name not in self.allowed(arg):
-                raise errors.wrong_type(self.name, arg.name, self.allowed(arg), name)
+                raise errors.wrong_type(self.name, argument, self.allowed(arg), name)
             if bound.setdefault(arg.dtype, name) != name:
                 why = f"like {giver[arg.dtype]}"
-                raise errors.wrong_type(self.name, arg.name, [bound[arg.dtype]], name, why)
-            giver.setdefault(arg.dtype, arg.name)
+                raise errors.wrong_type(self.name, argument, [bound[arg.dtype]], name, why)
+            giver.setdefault(arg.dtype, argument)
         return bound
 
-    def bind_shapes(self, shapes: Sequence[Sequence[Size]], contents: Sequence[Any]) -> Sizes:
+    def bind_shapes(self, shapes: Sequence[Sequence[Size] | None], contents: Sequence[Any]) -> Sizes:
         """Check the shapes of the inputs and give the sizes of the words.
 
         `contents` has the value of each input that holds sizes, and None where it is not known.
         """
         sizes: Sizes = {}
-        for arg, shape, held in zip(self.inputs, shapes, contents, strict=True):
+        for arg, shape, held in zip(self.flat_inputs(len(shapes)), shapes, contents, strict=True):
             if not arg.dims.bind(shape, sizes):
                 # Bind again on a copy: words of this argument itself must not count as known.
-                raise errors.wrong_shape(
-                    self.name, arg.name, arg.shape, arg.dims.explain(self._before(arg, shapes)), shape
-                )
+                known = arg.dims.explain(self._before(arg, shapes))
+                raise errors.wrong_shape(self.name, arg.name, arg.shape, known, shape or ())
             if arg.contents is not None and held is not None:
                 self._bind_contents(arg, held.tolist() if isinstance(held, np.ndarray) else held, sizes)
         return sizes
 
     def infer(
         self,
-        shapes: Sequence[Sequence[Size]],
+        shapes: Sequence[Sequence[Size] | None],
         names: Sequence[str],
         contents: Sequence[Any] | None = None,
-    ) -> list[tuple[Shape, str]]:
-        """Shapes (None where unknown) and dtype names of the outputs, without running the op."""
-        bound = self.resolve_types(names)
-        sizes = self.bind_shapes(shapes, contents or [None] * len(self.inputs))
-        return [(a.dims.shape(sizes), bound.get(a.dtype, a.dtype)) for a in self.outputs]
+        attrs: Mapping[str, Any] | None = None,
+    ) -> list[tuple[AnyShape, str]]:
+        """Shapes (None where unknown) and dtype names of the outputs, without running the op.
+
+        The inputs are flat; the attributes are normal ones, or None for the defaults.
+        """
+        settings = self.attr_defaults if attrs is None else attrs
+        bound = self.resolve_types(names, settings)
+        contents = contents or [None] * len(shapes)
+        sizes = self.bind_shapes(shapes, contents)
+        if self.shape_rule is None:
+            found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in self.outputs]
+        else:
+            known = [
+                Known(name, None if shape is None else tuple(shape), held)
+                for name, shape, held in zip(names, shapes, contents, strict=True)
+            ]
+            try:
+                found = self.shape_rule(*self.grouped(known), **settings)
+            except errors.Fault as fault:
+                raise errors.invalid(self.name, fault) from None
+        return [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)]
 
     # ------------------------------------------------------------------ details
     def _can_carry_gradient(self, arg: Arg) -> bool:
         return not dtypes.DIFFERENTIABLE.isdisjoint(self.allowed(arg))
 
-    def _before(self, arg: Arg, shapes: Sequence[Sequence[Size]]) -> Sizes:
+    def _before(self, arg: Arg, shapes: Sequence[Sequence[Size] | None]) -> Sizes:
         sizes: Sizes = {}
-        for other, shape in zip(self.inputs, shapes, strict=True):
+        for other, shape in zip(self.flat_inputs(len(shapes)), shapes, strict=True):
             if other is arg:
                 break
             other.dims.bind(shape, sizes)
@@ -269,8 +353,11 @@ class Op:
                 raise TypeError(f"{self.name}: {name} is an argument of every op, and no input can be called so")
         if not self.doc:
             raise TypeError(f"{self.name}: the function needs a docstring, it is the op's page")
-        if list(self.example.inputs) != [a.name for a in self.inputs]:
+        given = [name for name in self.example.inputs if name not in self.attr_defaults]
+        if given != [a.name for a in self.inputs]:
             raise TypeError(f"{self.name}: the example must give every input, in order")
+        if not set(self.required_attrs) <= set(self.example.inputs):
+            raise TypeError(f"{self.name}: the example must give every required attribute")
         for arg in (*self.inputs, *self.outputs):
             if arg.dtype not in self.types and not is_dtype_name(arg.dtype):
                 raise TypeError(
@@ -285,6 +372,8 @@ class Op:
         for name in self.no_grad:
             if name not in self.input_names:
                 raise TypeError(f"{self.name}: no_grad names {name}, which is no input")
+        if sum(a.many for a in self.inputs) > 1:
+            raise TypeError(f"{self.name}: only one input can be a list")
         for name in self.linear:
             if name not in self.differentiable:
                 raise TypeError(f"{self.name}: linear names {name}, which carries no gradient")
@@ -303,7 +392,7 @@ def snake_case(name: str) -> str:
 
 
 def _remade(name: str, outputs: tuple[Any, ...]) -> Any:
-    return registry[name].result._make(outputs)
+    return find(name).result._make(outputs)
 
 
 class Registry:
@@ -338,14 +427,29 @@ class Registry:
 
 
 registry = Registry()
+# What a graph needs around the sparse ops: arithmetic, reshaping, constants. Loaded with the graph, or when asked for.
+basic_registry = Registry()
 
 
-def op(name: str, **declaration: Any) -> Callable[[Callable[..., Any]], Op]:
+def op(name: str, basic: bool = False, **declaration: Any) -> Callable[[Callable[..., Any]], Op]:
     """Declare the decorated NumPy function as an op."""
 
     def declare(body: Callable[..., Any]) -> Op:
-        made = Op(name, body, **declaration)
-        registry.add(made)
+        made = Op(name, body, basic=basic, **declaration)
+        (basic_registry if basic else registry).add(made)
         return made
 
     return declare
+
+
+def find(name: str) -> Op:
+    """A sparse op or a basic one, by its name; the basic ones must have been loaded."""
+    found = registry.get(name) or basic_registry.get(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def basic_op(name: str, **declaration: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Declare the decorated NumPy function as an op that stands around the sparse ones in a graph."""
+    return op(name, basic=True, **declaration)

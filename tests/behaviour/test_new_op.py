@@ -286,10 +286,20 @@ def test_an_op_without_a_rule_has_no_gradient() -> None:
         gradbag.grad(lambda v: raw_ops.Weigh(data=v, weights=v).sum())(np.ones(2))
 
 
-def test_an_input_in_which_an_op_is_not_linear_has_no_forward_mode() -> None:
-    op("Weigh", **GOOD)(weigh)
-    with pytest.raises(gradbag.UnsupportedTypeError, match=r"^Weigh has no forward-mode derivative for data$"):
-        gradbag.jvp(lambda v: raw_ops.Weigh(data=v, weights=np.ones(2)), [np.ones(2)], [np.ones(2)])
+def test_forward_mode_of_an_op_that_is_not_linear_follows_from_its_rule() -> None:
+    made = op("Weigh", **GOOD)(weigh)
+
+    @made.gradient
+    def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
+        return {
+            "data": ops.Weigh(data=g.output, weights=x.weights),
+            "weights": ops.Weigh(data=g.output, weights=x.data),
+        }
+
+    _, tangent = gradbag.jvp(
+        lambda v: raw_ops.Weigh(data=v, weights=v), [np.array([2.0, 3.0])], [np.array([1.0, 10.0])]
+    )
+    np.testing.assert_array_equal(tangent, [4.0, 60.0])
 
 
 def test_the_gradient_check_finds_a_wrong_rule() -> None:

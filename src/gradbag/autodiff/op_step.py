@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import arguments, errors, raw_ops
 from ..spec import Op
+from .arithmetic import sum_to
 from .row_grad import RowGrad
-from .trace import Traced, execute, plain, zeros_like
+from .trace import ReverseTrace, Traced, carries_gradient, execute, plain, pull_back, zeros_like
 
 
 class ArrayOps:
@@ -51,6 +52,11 @@ class ArrayOps:
         return np.searchsorted(among, values)
 
     @staticmethod
+    def sum_like(value: Any, like: Any) -> Any:
+        """Undo broadcasting: add along the axes in which `like` was stretched to the shape of `value`."""
+        return sum_to(value, like)
+
+    @staticmethod
     def row_grad(compact: Any, like: Any) -> RowGrad:
         """The outputs of a compact gradient op, as the gradient of `like`."""
         return RowGrad(compact.sorted_unique_indices, compact.output, tuple(like.shape))
@@ -80,7 +86,7 @@ class OpStep:
             name: (_dense(c) if c is not None else zeros_like(y)) if name in op.differentiable_outputs else None
             for name, y, c in zip(names, outputs, cotangents, strict=True)
         }
-        x = SimpleNamespace(**dict(zip(op.input_names, values, strict=True)), **self.attrs)
+        x = SimpleNamespace(**dict(zip(op.input_names, op.grouped(values), strict=True)), **self.attrs)
         y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
         pulled = op.rule(_array_ops, x, y, SimpleNamespace(**given))
         missing = [name for name in op.differentiable if name not in pulled]
@@ -90,19 +96,35 @@ class OpStep:
         if unknown:
             wrong = ", ".join(unknown)
             raise errors.UnsupportedTypeError(f"{op.name}: the gradient rule names {wrong}, which is no input")
-        return [pulled.get(name) for name in op.input_names]
+        gradients = [pulled.get(name) for name in op.input_names]
+        if op.many is not None and gradients[op.many] is None:
+            gradients[op.many] = [None] * (len(values) - len(op.inputs) + 1)
+        return op.flat(gradients)
 
     def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         op = self.op
-        for name, tangent in zip(op.input_names, tangents, strict=True):
-            if tangent is not None and name not in op.linear:
-                raise errors.UnsupportedTypeError(f"{op.name} has no forward-mode derivative for {name}")
+        names = [a.name for a in op.flat_inputs(len(values))]
+        if any(t is not None and name not in op.linear for name, t in zip(names, tangents, strict=True)):
+            return self._push_by_pulling(values, outputs, tangents)
         # Linear in these inputs together: the tangents go through the same op, with the same indices.
         moved = [
             v if name not in op.linear else zeros_like(v) if t is None else t
-            for name, v, t in zip(op.input_names, values, tangents, strict=True)
+            for name, v, t in zip(names, values, tangents, strict=True)
         ]
         return self.run(moved)
+
+    def _push_by_pulling(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """The reverse rule is linear in its cotangents, and its transpose is the derivative in a direction."""
+        trace = ReverseTrace()
+        leaves = [trace.leaf(zeros_like(y)) if carries_gradient(y) else None for y in outputs]
+        pulled = self.pull(values, outputs, leaves, [t is not None for t in tangents])
+        seeds = []
+        for tangent, gradient in zip(tangents, map(_dense, pulled), strict=True):
+            if tangent is not None and isinstance(gradient, Traced) and gradient.trace is trace:
+                seeds.append((gradient.node, tangent))
+        found = iter(pull_back(seeds, [leaf for leaf in leaves if leaf is not None], lambda a, b: a + b))
+        moved = [None if leaf is None else next(found) for leaf in leaves]
+        return [zeros_like(y) if m is None else _dense(m) for y, m in zip(outputs, moved, strict=True)]
 
 
 def _dense(cotangent: Any) -> Any:

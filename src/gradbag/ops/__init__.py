@@ -1,7 +1,11 @@
-"""All op declarations: every module of this package is imported, none is listed by hand."""
+"""The declarations of the sparse ops: every module of this package is imported, none is listed by hand.
+
+The basic ops stand in a package of their own, which is loaded with the graph.
+"""
 
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 
 for _module in _iter_modules(__path__):
-    _import_module(f"{__name__}.{_module.name}")
+    if not _module.ispkg:
+        _import_module(f"{__name__}.{_module.name}")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..spec import Op
+from .. import attributes, dtypes
+from ..spec import Arg, Op
 
 Array = np.ndarray[Any, Any]
 USUAL = {
@@ -32,7 +32,8 @@ class Case:
 
     @property
     def arrays(self) -> list[Array]:
-        return list(self.inputs.values())
+        """The inputs in declared order, and flat."""
+        return self.op.flat(list(self.inputs.values()))
 
     def __str__(self) -> str:
         return f"{self.op.name}-{'-'.join(self.types.values())}-{self.label}"
@@ -59,8 +60,14 @@ def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iter
             *((f"sample{k}", s) for k, s in enumerate(op.samples(rng))),
         ]
         for label, inputs in samples:
-            arrays = {a.name: cast(inputs[a.name], chosen.get(a.dtype, a.dtype)) for a in op.inputs}
-            yield Case(op, chosen, arrays, dict(op.attr_defaults), label)
+            arrays = {a.name: _input(a, inputs[a.name], chosen.get(a.dtype, a.dtype)) for a in op.inputs}
+            given = {a.name: inputs[a.name] for a in op.attrs if a.name in inputs}
+            given |= {v: chosen[v] for v in chosen if v in op.attr_defaults}  # an attribute that is a type variable
+            yield Case(op, chosen, arrays, attributes.normal(op, given), label)
+
+
+def _input(arg: Arg, value: Any, name: str) -> Any:
+    return [cast(v, name) for v in value] if arg.many else cast(value, name)
 
 
 def cast(value: Any, name: str) -> Array:

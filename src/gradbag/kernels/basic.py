@@ -1,0 +1,45 @@
+"""Calls of basic ops: NumPy does the work, once the declaration has checked dtypes, shapes and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, errors, memory
+from ..spec import Op
+from . import carriers
+
+Array = np.ndarray[Any, Any]
+
+
+def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+    """Check the call and compute its outputs; `arrays` are flat."""
+    names = [dtypes.name_of(a.dtype) for a in arrays]
+    inferred = op.infer([a.shape for a in arrays], names, arrays, attrs)
+    wanted = [
+        (arg.name, [n or 0 for n in shape or ()], name) for arg, (shape, name) in zip(op.outputs, inferred, strict=True)
+    ]
+    if sum(prod(shape) * dtypes.numpy_dtype(name).itemsize for _, shape, name in wanted) > memory.unchecked():
+        memory.reserve(op.name, [(what, shape, dtypes.numpy_dtype(name).itemsize) for what, shape, name in wanted])
+    try:
+        with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
+            answer = op.body(*op.grouped([carriers.clean(a) for a in arrays]), **attrs)
+    except errors.Fault as fault:
+        raise errors.invalid(op.name, fault) from None
+    except MemoryError as problem:
+        if isinstance(problem, errors.Error):
+            raise
+        raise errors.ResourceExhaustedError(f"{op.name}: not enough memory: {problem}") from None
+    outputs = answer if op.result is not None else [answer] if op.outputs else []
+    return [_own(output, name, arrays) for output, (_, name) in zip(outputs, inferred, strict=True)]
+
+
+def _own(output: Any, name: str, arrays: Sequence[Array]) -> Array:
+    """The output as an array of its dtype that shares no memory with an input."""
+    array = np.asarray(output)
+    if name != "string" and array.dtype != dtypes.numpy_dtype(name):
+        raise AssertionError(f"a body gave {array.dtype} where {name} is declared")
+    return array.copy() if array.base is not None or any(array is a for a in arrays) else array
