@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
-__all__ = ["Error", "InvalidArgumentError", "ResourceExhaustedError", "UnsupportedTypeError"]
+__all__ = ["CancelledError", "Error", "InvalidArgumentError", "ResourceExhaustedError", "UnsupportedTypeError"]
+
+Problem = TypeVar("Problem", bound="Error")
 
 
 class Error(Exception):
-    """Every exception that gradbag raises on purpose."""
+    """Every exception that gradbag raises on purpose; it knows what it is about, where that is known."""
+
+    node: str = ""  # of a graph
+    argument: str = ""
 
 
 class InvalidArgumentError(Error, ValueError):
@@ -22,6 +27,10 @@ class UnsupportedTypeError(Error, TypeError):
 
 class ResourceExhaustedError(Error, MemoryError):
     """A result would need more memory than there is; decided before anything is allocated."""
+
+
+class CancelledError(Error):
+    """A run was told to stop; nothing has changed."""
 
 
 Kind = Literal["range", "negative", "order", "unmatched", "rule", "shape"]
@@ -71,7 +80,20 @@ class Fault(Exception):
 
 
 def invalid(op: str, fault: Fault) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{op}: {fault.sentence()}")
+    return about(fault.argument, InvalidArgumentError(f"{op}: {fault.sentence()}"))
+
+
+def about(argument: str, problem: Problem) -> Problem:
+    """The error, knowing its argument."""
+    problem.argument = argument
+    return problem
+
+
+def at_node(problem: Problem, node: str) -> Problem:
+    """The same error, naming the node of a graph at which it arose."""
+    told = about(problem.argument, type(problem)(f"node {node!r}: {problem}"))
+    told.node = node
+    return told
 
 
 def changed(op: str) -> InvalidArgumentError:
@@ -81,17 +103,19 @@ def changed(op: str) -> InvalidArgumentError:
 def wrong_type(op: str, argument: str, wanted: Sequence[str], got: str, why: str = "") -> UnsupportedTypeError:
     """`wanted` are dtype names; `why` tells where a requirement comes from, if not from the op alone."""
     one_of = wanted[0] if len(wanted) == 1 else "one of " + ", ".join(wanted)
-    return UnsupportedTypeError(f"{op}: {argument} must be {one_of}{why and ' ' + why}; got {got}")
+    problem = UnsupportedTypeError(f"{op}: {argument} must be {one_of}{why and ' ' + why}; got {got}")
+    return about(argument, problem)
 
 
 def wrong_shape(op: str, argument: str, wanted: str, known: str, got: Sequence[int | None]) -> InvalidArgumentError:
     shape = shown(["?" if n is None else n for n in got])
-    return InvalidArgumentError(f"{op}: {argument} must have shape [{wanted}]{known and ' with ' + known}; got {shape}")
+    text = f"{op}: {argument} must have shape [{wanted}]{known and ' with ' + known}; got {shape}"
+    return about(argument, InvalidArgumentError(text))
 
 
 def unfit(op: str, argument: str, wanted: str, got: str) -> InvalidArgumentError:
     """An argument that is right in dtype and shape, but not in what `wanted` says."""
-    return InvalidArgumentError(f"{op}: {argument} must be {wanted}; got {got}")
+    return about(argument, InvalidArgumentError(f"{op}: {argument} must be {wanted}; got {got}"))
 
 
 def check_natural(function: str, name: str, value: object, wanted: str = "an int", least: int = 0) -> None:

@@ -63,7 +63,7 @@ def _function(op: Op) -> Callable[..., Any]:
             missing = [name for name in inputs if name not in given]
             raise TypeError(f"{op.name} misses the required argument {missing[0]!r}") from None
         if op.many is not None:
-            values = op.flat(_listed(op, values))
+            values = op.flat(listed(op, values))
         if len(given) == count and not op.required_attrs:
             return apply(op, values, defaults)
         brought = given.pop("out", None)
@@ -77,7 +77,7 @@ def _function(op: Op) -> Callable[..., Any]:
     return call
 
 
-def _listed(op: Op, values: Sequence[Any]) -> Sequence[Any]:
+def listed(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     """The values of a call, if the one that must be a list of arrays is one."""
     assert op.many is not None
     given = values[op.many]

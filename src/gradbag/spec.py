@@ -147,6 +147,7 @@ class Op:
         self.check_rule: Callable[..., None] | None = None
         self.size_rule: Callable[..., dict[str, int | AtLeast]] | None = None
         self.shape_rule: ShapeRule | None = None
+        self.value_rule: Callable[..., Sequence[Any]] | None = None
         self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
         self.doc = inspect.getdoc(body) or ""
         self.python_name = body.__name__.rstrip("_")  # a function that would hide a builtin may end with _
@@ -186,6 +187,11 @@ class Op:
         It raises a Fault for inputs that do not go together.
         """
         self.shape_rule = rule
+        return rule
+
+    def values(self, rule: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+        """Like `shapes`, for outputs whose values can be known without those of the inputs; None where they cannot."""
+        self.value_rule = rule
         return rule
 
     # ------------------------------------------------------------------ what follows from the declaration

@@ -15,8 +15,8 @@ from . import carriers
 Array = np.ndarray[Any, Any]
 
 
-def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
-    """Check the call and compute its outputs; `arrays` are flat."""
+def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], share: bool = False) -> list[Array]:
+    """Check the call and compute its outputs; `arrays` are flat. With `share`, outputs may be views of inputs."""
     names = [dtypes.name_of(a.dtype) for a in arrays]
     inferred = op.infer([a.shape for a in arrays], names, arrays, attrs)
     wanted = [
@@ -34,12 +34,17 @@ def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Ar
             raise
         raise errors.ResourceExhaustedError(f"{op.name}: not enough memory: {problem}") from None
     outputs = answer if op.result is not None else [answer] if op.outputs else []
-    return [_own(output, name, arrays) for output, (_, name) in zip(outputs, inferred, strict=True)]
+    checked = [_checked(output, name) for output, (_, name) in zip(outputs, inferred, strict=True)]
+    return checked if share else [_own(output, arrays) for output in checked]
 
 
-def _own(output: Any, name: str, arrays: Sequence[Array]) -> Array:
-    """The output as an array of its dtype that shares no memory with an input."""
+def _checked(output: Any, name: str) -> Array:
     array = np.asarray(output)
     if name != "string" and array.dtype != dtypes.numpy_dtype(name):
         raise AssertionError(f"a body gave {array.dtype} where {name} is declared")
+    return array
+
+
+def _own(array: Array, arrays: Sequence[Array]) -> Array:
+    """An output that shares no memory with an input."""
     return array.copy() if array.base is not None or any(array is a for a in arrays) else array

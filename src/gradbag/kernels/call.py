@@ -77,6 +77,11 @@ def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None 
     return follow(op, route, arrays, attrs, out)
 
 
+def run_shared(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
+    """Like `run`, for callers that never write into arrays: an output may be a view of an input."""
+    return run_basic(op, arrays, attrs, share=True) if op.basic else run(op, arrays, attrs)
+
+
 def run_reference(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None = None) -> list[Array]:
     """The same by the NumPy body, whatever is installed: the oracle of the tests."""
     if op.basic:

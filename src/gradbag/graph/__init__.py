@@ -1,0 +1,26 @@
+"""Graphs in the manner of TensorFlow's C++ API: build with a Scope, run with a ClientSession, without TensorFlow."""
+
+from ..errors import CancelledError
+from . import ops
+from .building import Built
+from .cache import ResultCache
+from .gradients import add_symbolic_gradients
+from .graph import Graph, Node, Output
+from .report import NodeReport, Report
+from .scope import Scope
+from .session import ClientSession
+
+__all__ = [
+    "Built",
+    "CancelledError",
+    "ClientSession",
+    "Graph",
+    "Node",
+    "NodeReport",
+    "Output",
+    "Report",
+    "ResultCache",
+    "Scope",
+    "add_symbolic_gradients",
+    "ops",
+]

@@ -1,0 +1,96 @@
+"""From a call of an op on outputs, arrays and Python values to a node: what is no output becomes a Const."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import arguments, dtypes, errors, raw_ops
+from ..autodiff import RowGrad
+from ..spec import Op, find
+from .graph import Graph, Node, Output
+from .scope import Scope
+
+
+class Built:
+    """A new node, with its outputs as attributes: `built.output`, or `built.d_values, built.d_default_value`."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def __getattr__(self, port: str) -> Output:
+        for index, arg in enumerate(self.node.op.outputs):
+            if arg.name == port:
+                return Output(self.node, index)
+        names = ", ".join(arg.name for arg in self.node.op.outputs)
+        raise AttributeError(f"{self.node.op.name} has no output {port!r}; it has {names or 'none'}")
+
+    def __iter__(self) -> Iterator[Output]:
+        return iter(self.node.outputs)
+
+    def __repr__(self) -> str:
+        return repr(self.node)
+
+
+def build(scope: Scope, op: Op, values: Sequence[Any], attrs: Mapping[str, Any]) -> Node:
+    """Add a call to the scope's graph; `values` are flat."""
+    outputs = [_as_output(op, value) for value in values]
+    name = scope.name_for(op.name)
+    if any(output is None for output in outputs):
+        inside = Scope(scope.graph, name, {}, "", scope.control)
+        # An output stands in by an empty array of its dtype: the Python values beside it take that dtype.
+        stand_ins = [
+            value if output is None else np.empty(0, dtypes.numpy_dtype(output.dtype))
+            for value, output in zip(values, outputs, strict=True)
+        ]
+        arrays = arguments.to_arrays(op, stand_ins)
+        for place, argument in enumerate(op.flat_names(len(values))):
+            if outputs[place] is None:
+                port = argument.replace("[", "_").replace("]", "")
+                outputs[place] = constant(inside.with_op_name(port), arrays[place])
+    return scope.graph.add(op, name, [o for o in outputs if o is not None], attrs, scope.control)
+
+
+def constant(scope: Scope, value: Any, dtype: str | None = None) -> Output:
+    """A Const; without a dtype, Python numbers become float32 and int32, as in TensorFlow."""
+    op = find("Const")
+    array = value
+    if dtype is None:
+        if not isinstance(value, (np.ndarray, np.generic)):
+            array = arguments.to_arrays(find("Identity"), [value])[0]
+        dtype = dtypes.name_of(np.asarray(array).dtype)
+    return Output(scope.graph.add(op, scope.name_for(op.name), (), {"value": array, "dtype": dtype}, scope.control), 0)
+
+
+def _as_output(op: Op, value: Any) -> Output | None:
+    if isinstance(value, Output):
+        return value
+    if isinstance(value, Node):
+        value = Built(value)
+    if isinstance(value, Built):
+        outputs = value.node.outputs
+        if len(outputs) != 1:
+            names = ", ".join(arg.name for arg in value.node.op.outputs) or "none"
+            raise errors.InvalidArgumentError(
+                f"{op.name}: {value.node.op.name} has {len(outputs)} outputs, name the one that is meant: {names}"
+            )
+        return outputs[0]
+    if isinstance(value, RowGrad):
+        raise errors.UnsupportedTypeError(f"{op.name} takes no RowGrad; use its .dense(), or its .indices and .rows")
+    return None
+
+
+def build_call(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    """Answer a raw op that was given an Output: a new node of its graph, and its outputs."""
+    graph: Graph = next(v.graph for v in values if isinstance(v, Output))
+    outputs = build(Scope.over(graph), op, values, attrs).outputs
+    if op.result is None:
+        return outputs[0] if outputs else None
+    return op.result._make(outputs)
+
+
+raw_ops.interpreters[Output] = build_call

@@ -1,0 +1,213 @@
+"""The graph itself: nodes that are calls of ops, joined by the outputs that they read.
+
+A node is checked when it is added, so a graph never holds a call whose dtypes or shapes cannot fit. It only grows, and
+a node only reads what was there before, so there are no cycles, and the order of the nodes is an order to run them in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import attributes, dtypes, errors, raw_ops
+from ..dims import AnyShape
+from ..spec import Known, Op
+
+Array = np.ndarray[Any, Any]
+
+LONGEST_NAME = 1024
+_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")  # TensorFlow's
+# Values that are known while building serve as shapes and axes: those are small.
+_MOST_KNOWN = 1024
+
+
+class Node:
+    """One call of an op. Made by `Graph.add`."""
+
+    __slots__ = ("attrs", "control", "dtypes", "graph", "inputs", "known", "name", "number", "op", "shapes")
+
+    def __init__(
+        self, graph: Graph, number: int, name: str, op: Op, inputs: tuple[Output, ...], control: tuple[Node, ...]
+    ) -> None:
+        self.graph, self.number, self.name, self.op = graph, number, name, op
+        self.inputs, self.control = inputs, control
+        self.attrs: dict[str, Any] = {}
+        self.shapes: list[AnyShape] = []
+        self.dtypes: list[str] = []
+        self.known: list[Array | None] = []  # the outputs' values, where they are known while building
+
+    @property
+    def outputs(self) -> list[Output]:
+        return [Output(self, index) for index in range(len(self.dtypes))]
+
+    def output(self, port: str) -> Output:
+        """An output by its declared name."""
+        for index, arg in enumerate(self.op.outputs):
+            if arg.name == port:
+                return Output(self, index)
+        raise errors.InvalidArgumentError(
+            f"node {self.name!r} ({self.op.name}) has no output {port!r}; {_ports(self.op)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<node {self.name!r}: {self.op.name}>"
+
+
+class Output:
+    """One output of a node: what other nodes read, what a run fetches."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
+
+    @property
+    def graph(self) -> Graph:
+        return self.node.graph
+
+    @property
+    def dtype(self) -> str:
+        """The name of the dtype."""
+        return self.node.dtypes[self.index]
+
+    @property
+    def shape(self) -> AnyShape:
+        """The sizes, None where one is not known before the run; None alone if not even their number is."""
+        return self.node.shapes[self.index]
+
+    @property
+    def known(self) -> Array | None:
+        """The value, where it is known while building."""
+        return self.node.known[self.index]
+
+    @property
+    def port(self) -> str:
+        return self.node.op.outputs[self.index].name
+
+    @property
+    def name(self) -> str:
+        """As TensorFlow writes it: node:index."""
+        return f"{self.node.name}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Output) and other.node is self.node and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash((id(self.node), self.index))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise errors.UnsupportedTypeError(
+            f"{self.name} has no value before it is run; ClientSession(scope).run fetches it"
+        )
+
+    def __repr__(self) -> str:
+        return f"<output {self.name} {self.dtype}{shape_text(self.shape)}>"
+
+
+class Graph:
+    """Nodes by name, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+
+    def add(
+        self,
+        op: Op,
+        name: str,
+        inputs: Sequence[Output] = (),
+        attrs: Mapping[str, Any] | None = None,
+        control: Sequence[Node] = (),
+    ) -> Node:
+        """Check a call and add it; `inputs` are flat, `control` are nodes that must have run before."""
+        check_name(name)
+        if name in self._nodes:
+            raise errors.InvalidArgumentError(f"{op.name}: the graph has a node {name!r} already")
+        least = len(op.inputs) - (op.many is not None)
+        if len(inputs) < least or (op.many is None and len(inputs) > least):
+            wanted = f"{'at least ' if op.many is not None else ''}{least} inputs ({', '.join(op.input_names)})"
+            raise errors.InvalidArgumentError(f"{op.name}: node {name!r} has {len(inputs)} inputs; it takes {wanted}")
+        for value in (*(i.node for i in inputs), *control):
+            if value.graph is not self:
+                raise errors.InvalidArgumentError(f"{op.name}: {value.name!r} belongs to another graph")
+        node = Node(self, len(self._nodes), name, op, tuple(inputs), tuple(control))
+        node.attrs = attributes.normal(op, attrs or {})
+        held = [i.node.known[i.index] for i in inputs]
+        names = [i.node.dtypes[i.index] for i in inputs]
+        for shape, dtype in op.infer([i.node.shapes[i.index] for i in inputs], names, held, node.attrs):
+            node.shapes.append(shape)
+            node.dtypes.append(dtype)
+        node.known = _known(node, held)
+        self._nodes[name] = node
+        return node
+
+    def node(self, name: str) -> Node:
+        found = self._nodes.get(name)
+        if found is None:
+            raise errors.InvalidArgumentError(
+                f"the graph has no node {errors.shown(name)!r}{_close(name, self._nodes)}"
+            )
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes.values())
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __repr__(self) -> str:
+        return f"<graph of {len(self)} nodes>"
+
+
+def check_name(name: object) -> None:
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None:
+        raise errors.InvalidArgumentError(
+            f"{repr(name)[:80]} is no name for a node: it must begin with a letter, digit or dot, go on with these, "
+            f"_ / \\ > or -, and have at most {LONGEST_NAME} characters"
+        )
+
+
+def shape_text(shape: AnyShape) -> str:
+    """A shape for people: [3, ?], or [...] if nothing is known."""
+    return "[...]" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def _ports(op: Op) -> str:
+    names = ", ".join(arg.name for arg in op.outputs)
+    return f"it has {names}" if names else "it has none"
+
+
+def _close(name: str, names: Mapping[str, Node]) -> str:
+    """A hint at what was probably meant."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(str(name), list(names)[:10_000], 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
+    """The outputs, if they follow from what is known: shapes are often computed, and then rules can use them."""
+    op = node.op
+    if op.state or not op.outputs:
+        return [None] * len(op.outputs)
+    if op.value_rule is not None:
+        shapes = [i.node.shapes[i.index] for i in node.inputs]
+        names = [i.node.dtypes[i.index] for i in node.inputs]
+        known = [Known(n, s, v) for n, s, v in zip(names, shapes, held, strict=True)]
+        return list(op.value_rule(*op.grouped(known), **node.attrs))
+    small = all(dtype not in dtypes.DIFFERENTIABLE for dtype in node.dtypes) and all(
+        shape is not None and None not in shape and prod(n or 0 for n in shape) <= _MOST_KNOWN for shape in node.shapes
+    )
+    if not small or any(value is None for value in held) or not held:
+        return [None] * len(op.outputs)
+    try:
+        answer = raw_ops.apply(op, held, node.attrs)
+    except errors.Error:  # said when the node runs: perhaps it never does
+        return [None] * len(op.outputs)
+    return [np.asarray(a) for a in (answer if op.result is not None else [answer])]

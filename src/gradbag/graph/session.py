@@ -1,0 +1,150 @@
+"""Running a graph: what the fetches need, once each, and only what has changed since the last run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from .. import arguments, errors
+from ..errors import CancelledError
+from .building import Built
+from .cache import ResultCache, array_digest
+from .graph import Graph, Node, Output, shape_text
+from .plan import Plan, Step
+from .report import Report
+from .run import Run
+from .scope import Scope
+
+Array = np.ndarray[Any, Any]
+Fetch = Output | Node | Built | str
+Progress = Callable[[int, int, str], None]
+
+
+class Cancel(Protocol):
+    """What tells a run to stop: a `threading.Event`, for example."""
+
+    def is_set(self) -> bool: ...
+
+
+class ClientSession:
+    """Runs a scope's graph, and keeps its variables and the results that may be needed again.
+
+    `cache` is the cache of results to use; sessions may share one, and `ResultCache(0)` keeps nothing.
+    """
+
+    def __init__(self, scope: Scope | Graph, cache: ResultCache | None = None) -> None:
+        self.graph = scope if isinstance(scope, Graph) else scope.graph
+        self.cache = ResultCache() if cache is None else cache
+        self._variables: dict[Node, tuple[Array, bytes]] = {}
+        self._plans: dict[Any, Plan] = {}
+        self._lock = threading.Lock()
+
+    def run(
+        self,
+        feeds: Mapping[Any, Any] | None = None,
+        fetches: Sequence[Fetch] | Fetch = (),
+        run_only: Sequence[Fetch] = (),
+        *,
+        report: Report | None = None,
+        progress: Progress | None = None,
+        cancel: Cancel | None = None,
+    ) -> Any:
+        """Compute the fetches, given the feeds; `run_only` names nodes that shall run without giving a result.
+
+        A fetch or a feed is an Output, a node with one output, or a name: "node", "node:1" or "node.port". A list of
+        fetches gives a list of arrays, a single fetch an array. `progress(done, total, name)` is told each node.
+        Variables change when the whole run has succeeded; a run that fails or is cancelled changes nothing.
+        """
+        start = time.perf_counter()
+        single = isinstance(fetches, (Output, Node, Built, str))
+        wanted = [self.find(f) for f in ([fetches] if isinstance(fetches, (Output, Node, Built, str)) else fetches)]
+        nodes = [self._node(f) for f in run_only]
+        fed = {self.find(name): value for name, value in (feeds or {}).items()}
+        values = {output: _fed_array(output, value) for output, value in fed.items()}
+        with self._lock:
+            plan = self._plan(wanted, nodes, list(fed))
+            run = Run(plan, self.cache, self._variables, report, progress, cancel)
+            answers = run.execute([values[output] for output in plan.feeds])
+            self._variables.update(run.assigned)
+        if report is not None:
+            report.seconds = time.perf_counter() - start
+        return answers[0] if single else answers
+
+    def find(self, name: Fetch) -> Output:
+        """The output that a fetch or a feed means."""
+        if isinstance(name, Output):
+            return self._own(name)
+        if isinstance(name, str):
+            base, colon, index = name.rpartition(":")
+            if colon:
+                node = self.graph.node(base)
+                if not (index.isdecimal() and len(index) < 10 and int(index) < len(node.dtypes)):
+                    raise errors.InvalidArgumentError(f"{name!r}: {node!r} has {len(node.dtypes)} outputs")
+                return Output(node, int(index))
+            base, dot, port = name.rpartition(".")
+            if dot and name not in self.graph:
+                return self.graph.node(base).output(port)
+        node = self._node(name)
+        if not node.dtypes:
+            raise errors.InvalidArgumentError(f"{node!r} has no output; put it into run_only")
+        return Output(node, 0)
+
+    def variable(self, name: Fetch) -> Array:
+        """The present value of a variable."""
+        node = self._node(name)
+        if node not in self._variables:
+            raise errors.InvalidArgumentError(f"the variable {node.name!r} has no value yet")
+        return self._variables[node][0].copy()
+
+    def set_variable(self, name: Fetch, value: Any) -> None:
+        """Give a variable a value from outside the graph."""
+        output = self.find(name)
+        if output.node.op.state != "variable":
+            raise errors.InvalidArgumentError(f"{output.node!r} is no variable")
+        array = _fed_array(output, value)
+        with self._lock:
+            self._variables[output.node] = (array, array_digest(array))
+
+    def _node(self, name: Fetch) -> Node:
+        if isinstance(name, Output):
+            return self._own(name).node
+        if isinstance(name, str):
+            return self.graph.node(name)
+        node = name.node if isinstance(name, Built) else name
+        if not isinstance(node, Node):
+            raise errors.UnsupportedTypeError(f"a fetch is an Output, a node or a name; got {type(name).__name__}")
+        return self._own(Output(node, 0)).node
+
+    def _own(self, output: Output) -> Output:
+        if output.graph is not self.graph:
+            raise errors.InvalidArgumentError(f"{output.node.name!r} belongs to another graph than the session's")
+        return output
+
+    def _plan(self, fetches: list[Output], run_only: list[Node], feeds: list[Output]) -> Plan:
+        key = (tuple(fetches), tuple(run_only), frozenset(feeds))
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) == 64:
+                self._plans.clear()
+            plan = self._plans[key] = Plan(fetches, run_only, feeds)
+        return plan
+
+
+def _fed_array(output: Output, value: Any) -> Array:
+    array = arguments.to_dtype("feed", output.name, value, output.dtype)
+    shape = output.shape
+    fits = shape is None or (
+        len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    )
+    if not fits:
+        raise errors.InvalidArgumentError(
+            f"feed: {output.name} must have shape {shape_text(shape)}; got {list(array.shape)}"
+        )
+    return array
+
+
+__all__ = ["CancelledError", "ClientSession", "Step"]
