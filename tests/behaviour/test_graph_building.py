@@ -91,7 +91,9 @@ def test_raw_ops_called_with_an_output_build_a_node() -> None:
 def test_a_wrong_dtype_is_told_while_building() -> None:
     scope = Scope.new_root_scope()
     ids = ops.Const(scope, [0.0, 1.0])
-    with pytest.raises(gradbag.UnsupportedTypeError, match=r"^SparseSegmentSum: indices must be one of int32, int64; got"):
+    with pytest.raises(
+        gradbag.UnsupportedTypeError, match=r"^SparseSegmentSum: indices must be one of int32, int64; got"
+    ):
         ops.SparseSegmentSum(scope, np.ones((2, 2)), ids, [0, 0])
 
 

@@ -123,7 +123,9 @@ def test_the_error_of_a_node_names_the_node() -> None:
     scope = Scope.new_root_scope()
     indices = ops.Placeholder(scope.with_op_name("ids"), dtype="int32").output
     ops.SparseSegmentSum(scope.with_op_name("pool"), np.ones((3, 2)), indices, [0, 0])
-    with pytest.raises(gradbag.InvalidArgumentError, match=r"^node 'pool': SparseSegmentSum: indices\[1\] == 5") as told:
+    with pytest.raises(
+        gradbag.InvalidArgumentError, match=r"^node 'pool': SparseSegmentSum: indices\[1\] == 5"
+    ) as told:
         ClientSession(scope).run({"ids": [0, 5]}, "pool")
     assert (told.value.node, told.value.argument) == ("pool", "indices")
 
@@ -137,9 +139,9 @@ def test_what_is_not_fed_is_told() -> None:
 def test_a_feed_of_the_wrong_shape_or_dtype_is_told() -> None:
     scope, _ = diamond()
     session = ClientSession(scope)
-    with pytest.raises(gradbag.InvalidArgumentError, match=r"feed: x:0 must have shape \[\?\]; got \[1, 1\]"):
+    with pytest.raises(gradbag.InvalidArgumentError, match=r"Placeholder: x:0 must have shape \[\?\]; got \[1, 1\]"):
         session.run({"x": [[1.0]]}, "total")
-    with pytest.raises(gradbag.UnsupportedTypeError, match="feed: x:0 must be float64; got float32"):
+    with pytest.raises(gradbag.UnsupportedTypeError, match="Placeholder: x:0 must be float64; got float32"):
         session.run({"x": np.ones(1, np.float32)}, "total")
 
 
