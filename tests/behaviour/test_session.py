@@ -31,7 +31,7 @@ def test_only_what_the_fetches_need_runs() -> None:
 
 
 def test_a_second_run_takes_everything_from_the_cache() -> None:
-    scope, nodes = diamond()
+    scope, _ = diamond()
     session = ClientSession(scope)
     first = session.run({"x": [1.0, 2.0]}, "total")
     report = Report()
@@ -70,7 +70,7 @@ def test_a_cache_serves_an_edited_copy_of_a_graph() -> None:
 
 
 def test_writing_into_an_answer_changes_nothing_else() -> None:
-    scope, nodes = diamond()
+    scope, _ = diamond()
     session = ClientSession(scope)
     constant = session.run(fetches="weight")
     constant[...] = 100.0
@@ -94,7 +94,7 @@ def test_a_changed_feed_array_is_noticed() -> None:
 
 
 def test_any_output_can_be_fed() -> None:
-    scope, nodes = diamond()
+    scope, _ = diamond()
     report = Report()
     answer = ClientSession(scope).run({"left": [10.0], "x": [2.0]}, "total", report=report)
     np.testing.assert_array_equal(answer, [14.0])
@@ -132,7 +132,7 @@ def test_the_error_of_a_node_names_the_node() -> None:
 
 def test_what_is_not_fed_is_told() -> None:
     scope, _ = diamond()
-    with pytest.raises(gradbag.InvalidArgumentError, match="node 'x': Placeholder.*fed"):
+    with pytest.raises(gradbag.InvalidArgumentError, match=r"node 'x': Placeholder.*fed"):
         ClientSession(scope).run(fetches="total")
 
 
@@ -226,7 +226,7 @@ def test_a_variable_keeps_its_value_from_run_to_run() -> None:
     initial = ops.Assign(scope.with_op_name("initial"), variable, [1.0, 2.0])
     step = ops.AssignAdd(scope.with_op_name("step"), variable, [1.0, 1.0])
     session = ClientSession(scope)
-    with pytest.raises(gradbag.InvalidArgumentError, match="node 'v': .*no value yet; run an Assign to it first"):
+    with pytest.raises(gradbag.InvalidArgumentError, match=r"node 'v': .*no value yet; run an Assign to it first"):
         session.run(fetches=variable)
     session.run(run_only=[initial])
     for _ in range(3):
