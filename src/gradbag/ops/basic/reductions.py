@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ...dims import AnyShape
@@ -196,7 +195,7 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
     """The smallest and the largest number of a dtype."""
     if name_of(dtype) in FLOAT:
         return -dtype.type(np.inf), dtype.type(np.inf)
-    limits = ml_dtypes.iinfo(dtype)
+    limits = np.iinfo(dtype)
     return limits.min, limits.max
 
 
