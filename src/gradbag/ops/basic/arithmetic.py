@@ -62,7 +62,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     outputs=[Z],
     types={"T": (*SIGNED, "uint8", "string")},
     linear=["x", "y"],
-    example=Example({"x": ["a", "b"], "y": "!"}, {"z": ["a!", "b!"]}),
+    example=Example({"x": [1.0, 2.0], "y": 10.0}, {"z": [11.0, 12.0]}),
     samples=pairs,
     rejects=[UNSTRETCHABLE],
 )
@@ -70,7 +70,7 @@ def add(x: Any, y: Any) -> Any:
     """The sum of two arrays, element by element; strings are joined."""
     if is_string(x.dtype) and "O" not in (x.dtype.kind, y.dtype.kind):
         return np.strings.add(x, y)
-    return np.add(x, y)
+    return np.asarray(np.add(x, y), x.dtype)  # of two single objects, NumPy gives no array
 
 
 add.shapes(stretched)

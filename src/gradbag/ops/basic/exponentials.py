@@ -64,7 +64,15 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 )
 def log1p(x: Any) -> Any:
     """The natural logarithm of one more than each number, exact for small ones too."""
-    return rounded(np.log1p, x)
+    return rounded(_complex_log1p if x.dtype.kind == "c" else np.log1p, x)
+
+
+def _complex_log1p(x: Any) -> Any:
+    # NumPy adds the 1 first, and small numbers drown in it.
+    real, imaginary = x.real, x.imag
+    small = 0.5 * np.log1p(real * (2 + real) + imaginary * imaginary)
+    size = np.where(np.abs(x) < 0.5, small, np.log(np.hypot(1 + real, imaginary)))
+    return size + 1j * np.arctan2(imaginary, 1 + real)
 
 
 @log1p.gradient
