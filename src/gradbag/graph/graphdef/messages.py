@@ -110,9 +110,10 @@ def _described() -> Any:
 @functools.cache
 def message(name: str) -> Any:
     """The class of a message."""
+    found = _pool().FindMessageTypeByName(f"{PACKAGE}.{name}")
     from google.protobuf import message_factory
 
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+    return message_factory.GetMessageClass(found)
 
 
 @functools.cache
