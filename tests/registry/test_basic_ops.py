@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, kernels, raw_ops
+from gradbag import dtypes, kernels, pages, raw_ops
 from gradbag.ops import basic as _basic  # noqa: F401  # declares the basic ops
 from gradbag.spec import Op, Reject, basic_registry
 from gradbag.testing import assert_adjoint, assert_gradient, assert_same, cases, layouts
 from gradbag.testing.cases import Case, type_choices, usual_types
 
-every_op = pytest.mark.parametrize("op", [op for op in basic_registry if not op.state], ids=lambda op: op.name)
+RUNNING = [op for op in basic_registry if pages.runs_alone(op)]
+IN_A_SESSION = [op for op in basic_registry if not pages.runs_alone(op)]
+every_op = pytest.mark.parametrize("op", RUNNING, ids=lambda op: op.name)
 REJECTS = [(op, reject) for op in basic_registry for reject in op.rejects]
-DERIVED = [op for op in basic_registry if not op.state and op.differentiable and op.differentiable_outputs]
+DERIVED = [op for op in RUNNING if op.differentiable and op.differentiable_outputs]
 
 
 def test_there_are_basic_ops() -> None:
@@ -90,6 +92,12 @@ def test_a_dtype_that_no_op_takes_is_named(op: Op) -> None:
 def test_an_out_is_refused(op: Op) -> None:
     with pytest.raises(TypeError, match=f"^{op.name} takes no out: it is a basic op"):
         getattr(raw_ops, op.name)(**op.example.inputs, out=np.zeros(1))
+
+
+@pytest.mark.parametrize("op", IN_A_SESSION, ids=lambda op: op.name)
+def test_what_only_a_session_knows_is_refused_in_words(op: Op) -> None:
+    with pytest.raises(gradbag.InvalidArgumentError, match=f"^{op.name}: there is no value; "):
+        getattr(raw_ops, op.name)(**op.example.inputs)
 
 
 # ------------------------------------------------------------------ shapes

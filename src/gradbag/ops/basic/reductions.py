@@ -142,7 +142,8 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Mean
-@basic_op("Mean", types={"T": NUMBER, "Tidx": INDEX}, linear=["input"], example=_example(2.0, 5.0), **REDUCTION)
+# Not declared to be linear: the mean of nothing is NaN, but its derivative is 0.
+@basic_op("Mean", types={"T": NUMBER, "Tidx": INDEX}, example=_example(2.0, 5.0), **REDUCTION)
 def mean(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The means along axes; of integers, without the fraction, and of none at all 0."""
     axes = _axes(axis, input.ndim)
@@ -163,7 +164,8 @@ mean.shapes(_reduced)
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     parts = ops.Size(input=y.output, out_type="int64")
     count = ops.FloorDiv(x=ops.Size(input=x.input, out_type="int64"), y=ops.Maximum(x=parts, y=1))
-    share = ops.RealDiv(x=g.output, y=ops.Cast(x=count, DstT=x.input.dtype))
+    some = ops.Maximum(x=count, y=1)  # the mean of nothing is shared among none
+    share = ops.RealDiv(x=g.output, y=ops.Cast(x=some, DstT=x.input.dtype))
     return {"input": _stretched(ops, x, share)}
 
 
