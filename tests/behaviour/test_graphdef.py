@@ -35,11 +35,11 @@ def in_graph(case: Case) -> tuple[Graph, Node, dict[str, Any]]:
     """A case as a graph of constants, its node, and what must be fed: placeholders, and variables that are assigned."""
     scope = Scope.new_root_scope()
     values: list[Any] = [ops.Const(scope, array).output for array in case.arrays]
-    if case.op.state == "assign":
+    if case.op.state in ("assign", "update"):
         dtype = dtypes.name_of(case.arrays[0].dtype)
         values[0] = ops.VariableV2(scope.with_op_name("variable"), shape=case.arrays[0].shape, dtype=dtype).ref
     built = getattr(ops, case.op.name)(scope.with_op_name("it"), *case.op.grouped(values), **case.attrs)
-    feeds = {"variable": case.arrays[0]} if case.op.state == "assign" else {}
+    feeds = {"variable": case.arrays[0]} if case.op.state in ("assign", "update") else {}
     if case.op.name == "Placeholder" or case.op.state == "variable":
         shape = [n or 2 for n in case.attrs["shape"] or ()]
         feeds["it"] = np.ones(shape, dtypes.numpy_dtype(case.attrs["dtype"]))
