@@ -12,7 +12,7 @@ from ...dims import AnyShape
 from ...dtypes import FLOAT, INDEX, NUMBER, REAL, name_of
 from ...errors import Fault
 from ...spec import Arg, Attr, Example, Known, Reject, basic_op
-from .broadcasting import broadcast
+from .broadcasting import common_shape
 from .operands import nonzero, signed
 from .precision import rounded, wider
 from .samples import Rng
@@ -276,17 +276,15 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> Any:
 
     An axis of size 1 in the result counts for both operands, unless their shapes are the same.
     """
-    broadcast(("s0", Known("", tuple(s0.tolist()))), ("s1", Known("", tuple(s1.tolist()))))
     rank = max(s0.size, s1.size)
     first, second = (np.concatenate([np.ones(rank - s.size, s.dtype), s]) for s in (s0, s1))
-    if np.array_equal(s0, s1):
-        return s0[:0].copy(), s1[:0].copy()
-    return tuple(
-        np.flatnonzero((own == 1) & ((other != 1) | (first == second))).astype(s0.dtype)
-        for own, other in ((first, second), (second, first))
-    )
+    same = np.full(rank, np.array_equal(s0, s1))
+    return tuple(np.flatnonzero((own == 1) & ~same).astype(s0.dtype) for own in (first, second))
 
 
 @broadcast_gradient_args.shapes
 def _(s0: Known, s1: Known) -> list[AnyShape]:
-    return [(None,), (None,)]
+    if s0.value is None or s1.value is None:
+        return [(None,), (None,)]
+    common_shape(("s0", tuple(s0.value.tolist())), ("s1", tuple(s1.value.tolist())))  # refuses what does not fit
+    return [axes.shape for axes in broadcast_gradient_args.body(s0.value, s1.value)]
