@@ -120,6 +120,7 @@ class Op:
         self.check_rule: Callable[..., None] | None = None
         self.size_rule: Callable[..., dict[str, int | AtLeast]] | None = None
         self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
+        self.shortcuts: Any = None  # the same for small calls, once there are some
         self.doc = inspect.getdoc(body) or ""
         self.python_name = body.__name__
         self.category = body.__module__.rpartition(".")[2]
