@@ -27,16 +27,17 @@ static_assert(std::is_same_v<npy_intp, std::intptr_t>);
 
 // Results and scratch of more bytes than this need care that only the Python way takes.
 std::size_t most_bytes = 0;
-// A call that touches fewer bytes is over before another thread could make use of the interpreter.
-constexpr std::size_t kLockedBytes = std::size_t{1} << 15;
+// A call that touches no more is over soon, even if every entry picks the widest row: giving the interpreter
+// to another thread, and waiting until that gives it back, would take longer.
+constexpr std::size_t kLockedBytes = std::size_t{1} << 14;
 
 PyArrayObject* as_array(PyObject* value) { return reinterpret_cast<PyArrayObject*>(value); }
 
-// An error that a rule raises comes again on the Python way; what is no error, such as an interrupt, goes on.
-bool forget_error() {
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
+// The Python way meets a lack of memory again, and has words for it. Any other error goes on: it may come
+// from a handler of a signal, and not come again.
+void forget_memory_error() {
+    if (PyErr_ExceptionMatches(PyExc_MemoryError) == 0) throw nb::python_error();
     PyErr_Clear();
-    return false;
 }
 
 // Adds the bytes of an array to a total, if that is then at most `most`. NumPy limits the axes beside a zero
@@ -55,13 +56,6 @@ bool add_bytes(const PlainArray& array, std::size_t most, std::size_t& total) {
 
 PyObject* item(PyObject* values, std::size_t place) {
     return PyTuple_GetItem(values, static_cast<Py_ssize_t>(place));
-}
-
-// What a rule says about the inputs; null where it objects.
-nb::object ask(const nb::object& rule, PyObject* values) {
-    nb::object answer = nb::steal(PyObject_CallObject(rule.ptr(), values));
-    if (!answer.is_valid()) forget_error();
-    return answer;
 }
 
 // Sizes are held in int32 or int64.
@@ -154,7 +148,7 @@ nb::object Shortcut::run(PyObject* values) const {
                           count(values, call) && allocate(call) && fill(call);
         if (done) return answer(call);
     } catch (const nb::python_error&) {
-        throw;  // an interrupt
+        throw;
     } catch (const Fault&) {
         // The Python way finds it again, and says it.
     } catch (const std::exception&) {
@@ -213,6 +207,18 @@ bool Shortcut::read_contents(PyObject* values, Call& call) const {
     return true;
 }
 
+// What a rule says about the inputs; null where it objects, which it will do again on the Python way.
+nb::object Shortcut::ask(const nb::object& rule, PyObject* values) const {
+    nb::object answer = nb::steal(PyObject_CallObject(rule.ptr(), values));
+    if (answer.is_valid()) return answer;
+    if (PyErr_ExceptionMatches(rules_.objection.ptr()) != 0) {
+        PyErr_Clear();
+    } else {
+        forget_memory_error();
+    }
+    return answer;
+}
+
 bool Shortcut::check(PyObject* values, Call& call) const {
     const auto& sizes = call.sizes;
     const bool fit =
@@ -234,6 +240,7 @@ bool Shortcut::count(PyObject* values, Call& call) const {
             if (!add_bytes(PlainArray{nullptr, &call.sizes[slot], 1, 8}, most_bytes, scratch)) return false;
         }
         call.plan = run_kernel(call.locked, [&] { return plan_->run(nullptr, call.passed.data()); });
+        if (!call.plan) return false;
         for (const std::int64_t size : call.plan->sizes) {
             if (!push_size(size, call.sizes)) return false;
         }
@@ -274,7 +281,10 @@ bool Shortcut::allocate(Call& call) const {
         auto* const dtype = reinterpret_cast<PyArray_Descr*>(outputs_[place].dtype.inc_ref().ptr());
         PyObject* const made = PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(array.axes),
                                                     array.sizes, nullptr, nullptr, 0, nullptr);
-        if (made == nullptr) return forget_error();
+        if (made == nullptr) {
+            forget_memory_error();
+            return false;
+        }
         call.outputs.push_back(nb::steal(made));
         array.address = PyArray_DATA(as_array(made));
         call.locked = call.locked && add_bytes(array, kLockedBytes, call.touched);
@@ -300,6 +310,7 @@ nb::object Shortcut::answer(Call& call) const {
 int Shortcut::traverse(visitproc visit, void* arg) const {
     Py_VISIT(rules_.check.ptr());
     Py_VISIT(rules_.count.ptr());
+    Py_VISIT(rules_.objection.ptr());
     Py_VISIT(rules_.result.ptr());
     return 0;
 }
@@ -316,13 +327,17 @@ class Shortcuts {
     }
 
     nb::object call(nb::handle values) {
-        if (PyTuple_CheckExact(values.ptr())) {
+        // Of a list a copy: another thread may change it.
+        const bool is_list = PyList_CheckExact(values.ptr());
+        const nb::object kept = is_list ? nb::steal(PyList_AsTuple(values.ptr())) : nb::borrow(values);
+        if (!kept.is_valid()) throw nb::python_error();
+        if (PyTuple_CheckExact(kept.ptr())) {
             for (auto& found : shortcuts_) {
-                if (!found->takes(values.ptr())) continue;
+                if (!found->takes(kept.ptr())) continue;
                 std::swap(found, shortcuts_.front());
                 // Rules are Python, and may run other threads that call this op: hold on to it.
                 const std::shared_ptr<const Shortcut> shortcut = shortcuts_.front();
-                nb::object answer = shortcut->run(values.ptr());
+                nb::object answer = shortcut->run(kept.ptr());
                 if (answer.is_valid()) return answer;
                 break;
             }
@@ -377,8 +392,8 @@ void bind_shortcuts(nb::module_& m) {
     nb::class_<Kernels>(m, "Kernels")
         .def(nb::init<Places, std::string, std::string>(), "passes"_a, "plan"_a, "fill"_a);
     nb::class_<Rules>(m, "Rules")
-        .def(nb::init<nb::object, nb::object, nb::object>(), "check"_a.none(), "count"_a.none(),
-             "result"_a.none());
+        .def(nb::init<nb::object, nb::object, nb::object, nb::object>(), "check"_a.none(), "count"_a.none(),
+             "objection"_a, "result"_a.none());
     nb::class_<Shortcuts>(m, "Shortcuts", nb::type_slots(collected),
                           "Whole calls of one op, for the dtypes and ranks that were added.")
         .def(nb::init<>())

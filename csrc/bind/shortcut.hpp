@@ -49,11 +49,12 @@ struct Kernels {
     std::string fill;
 };
 
-// Python functions of the inputs, or None.
+// What Python has to say: functions of the inputs and a class, each None where there is none.
 struct Rules {
     nb::object check;
     nb::object count;
-    nb::object result;  // the class of a tuple of several outputs
+    nb::object objection;  // what the functions raise about an input
+    nb::object result;     // the class of a tuple of several outputs
 };
 
 // For one combination of dtypes and ranks.
@@ -80,7 +81,9 @@ class Shortcut {
     bool count(PyObject* values, Call& call) const;
     bool allocate(Call& call) const;
     bool fill(Call& call) const;
+
     nb::object answer(Call& call) const;
+    nb::object ask(const nb::object& rule, PyObject* values) const;
 
     std::vector<InputForm> inputs_;
     std::vector<OutputForm> outputs_;

@@ -11,7 +11,7 @@ from table import FEWER_TYPES, NATIVE, NUMPY
 
 from gradbag.spec import Op, registry
 
-KERNEL_TESTS = tuple(f"tests/registry/test_{name}.py" for name in ("rejects", "examples", "kernels"))
+KERNEL_TESTS = tuple(f"tests/registry/test_{name}.py" for name in ("rejects", "examples", "kernels", "shortcuts"))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments, dtypes
+from .. import arguments, dtypes, errors
 from ..spec import Op, registry
 from . import carriers
 from .layout import Layout
@@ -48,7 +48,7 @@ def add(op: Op, arrays: Sequence[Array], program: Program, layout: Layout) -> No
         ],
         slots=native.Slots(layout.equal, layout.fixed, layout.natural, layout.constants, layout.scratch, layout.count),
         kernels=native.Kernels(program.passes, "" if program.plan is None else program.plan_name, program.fill_name),
-        rules=native.Rules(op.check_rule, counts, op.result),
+        rules=native.Rules(op.check_rule, counts, errors.Fault, op.result),
     )
 
 
