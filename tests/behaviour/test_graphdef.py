@@ -26,7 +26,7 @@ from gradbag.spec import Op, basic_registry, registry
 from gradbag.testing.cases import Case, cases, usual_types
 from gradbag.testing.oracle import assert_same
 
-from .graph_files import Maker
+from .graph_files import Maker, set_attr
 
 ALL = [*registry, *basic_registry]
 
@@ -235,10 +235,12 @@ def test_calls_of_functions_are_written_out() -> None:
     made.const("c", float_val=[3.0])
     inner = made.function("inner", "x", "twice same", twice="add:z:0", same="x")
     made.node("add", "AddV2", "x", "x", into=inner, T={"placeholder": "dtype"})
-    inner.signature.attr.add(name="dtype").default_value.type = 1
+    inner.signature.attr.add(name="dtype")
     outer = made.function("outer", "x", "y", y="sum:z:0")
-    calling(made, "first", "inner", "x", into=outer)
-    made.node("second", "inner", "first:output:0", into=outer)
+    outer.signature.attr.add(name="kind").default_value.type = 1
+    first = calling(made, "first", "inner", "x", into=outer)
+    set_attr(first.attr[0].value.func, "dtype", {"placeholder": "kind"})
+    made.node("second", "inner", "first:output:0", into=outer, dtype="float32")
     made.node("sum", "AddV2", "first:output:1", "second:twice:0", into=outer)
     calling(made, "call", "outer", "c")
     made.node("end", "Identity", "call")
