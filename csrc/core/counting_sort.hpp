@@ -96,10 +96,13 @@ struct BucketBits {
 
     // More buckets than 2**11 fall out of the second-level cache while they are filled, and a bucket of less
     // than some hundred entries does not repay its table.
+    // The largest key is not zero.
     template <class Word>
     BucketBits(std::size_t count, Word largest) {
         const unsigned bits = static_cast<unsigned>(std::bit_width(largest));
-        upper = std::min({(bits + 1) / 2, 11u, static_cast<unsigned>(std::bit_width(count / 512))});
+        const unsigned worthwhile = static_cast<unsigned>(std::bit_width(count / 512));
+        // At least one, or the lower bits might be as many as a word has, by which none can be shifted.
+        upper = std::clamp(worthwhile, 1u, std::min((bits + 1) / 2, 11u));
         lower = bits - upper;
     }
 
