@@ -11,7 +11,7 @@
 namespace gradbag {
 
 // Scratch that is written before it is read: unlike a std::vector it spends no pass on zeros. If it is large
-// it comes from the cache of blocks: fresh pages took a third of the time of a sort of a million entries.
+// it comes from the cache of blocks, which spares it the faults of fresh pages.
 template <class T>
     requires std::is_trivially_copyable_v<T>
 class Buffer {

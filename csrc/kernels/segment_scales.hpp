@@ -24,8 +24,7 @@ namespace gradbag {
 //
 // Sorted segments are the rule. Then of those in a part only the first and the last are in other parts too,
 // and if each part keeps the count of its first apart, none is written by two threads: no atomic addition is
-// needed, which took a fifth of the time of GradV2 at bags of one. So the parts are counted as if they were
-// sorted, and `finish` counts anew if they were not.
+// needed. So the parts are counted as if they were sorted, and `finish` counts anew if they were not.
 class SegmentCounts {
     struct Count {
         std::size_t segment = 0;
