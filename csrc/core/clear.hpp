@@ -5,6 +5,7 @@
 
 #include "core/parallel.hpp"
 #include "core/views.hpp"
+#include "simd/row_loops.hpp"
 
 namespace gradbag {
 
@@ -16,11 +17,20 @@ void clear_rows(Matrix<T> output, std::size_t begin, std::size_t end) {
     }
 }
 
+// From this size on zeros go past the caches: they would be gone before anyone adds to them.
+inline constexpr std::size_t kStreamedZeros = std::size_t{32} << 20;
+
 template <class T>
 void clear_all(Matrix<T> output) {
     const Matrix<T> flat{output.data, output.size(), 1};
-    parallel_ranges(flat.rows, 1,
-                    [&](std::size_t begin, std::size_t end, std::size_t) { clear_rows(flat, begin, end); });
+    const bool streamed = output.size() * sizeof(T) >= kStreamedZeros;
+    parallel_ranges(flat.rows, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        if (streamed) {
+            stream_zeros(flat.row(begin), (end - begin) * sizeof(T));
+        } else {
+            clear_rows(flat, begin, end);
+        }
+    });
 }
 
 }  // namespace gradbag

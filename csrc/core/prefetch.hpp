@@ -20,6 +20,8 @@ class RowPrefetch {
         wanted_bytes_ = worthwhile ? std::min(row_bytes_, kLongestBytes) : 0;
     }
 
+    bool worthwhile() const { return wanted_bytes_ > 0; }
+
     // The row number need not have been checked: a wrong address is computed without overflow and never used.
     // Always inlined, because GCC removes calls of a function that does nothing but prefetch.
 #if defined(__GNUC__)

@@ -37,90 +37,151 @@ std::size_t digit_of(Word key, unsigned shift, std::size_t mask) {
     return static_cast<std::size_t>(key >> shift) & mask;
 }
 
+// A longer loop would keep Ctrl-C waiting.
+inline constexpr std::size_t kUninterrupted = std::size_t{1} << 20;
+
+// Calls body(begin, end) for parts of [0, count), between which the call may be stopped.
+template <class Body>
+void in_parts(std::size_t count, Body body) {
+    for (std::size_t begin = 0; begin < count; begin += kUninterrupted) {
+        if (begin > 0) checkpoint();
+        body(begin, std::min(begin + kUninterrupted, count));
+    }
+}
+
+// Free functions over restricted pointers: as lambdas they would reload their pointers after every store.
 template <class Word>
 void count_digits(const KeyedEntry<Word>* __restrict entries, std::size_t count, unsigned shift,
-                  std::size_t mask, std::size_t* __restrict counts) {
-    std::fill_n(counts, mask + 1, std::size_t{0});
+                  std::size_t mask, Word* __restrict counts) {
     for (std::size_t i = 0; i < count; ++i) ++counts[digit_of(entries[i].key, shift, mask)];
 }
 
-// A free function over restricted pointers: as a lambda it would reload its pointers after every store.
 template <class Word>
 void scatter_by_digit(const KeyedEntry<Word>* __restrict from, std::size_t count, unsigned shift,
-                      std::size_t mask, std::size_t* __restrict next, KeyedEntry<Word>* __restrict to) {
+                      std::size_t mask, Word* __restrict next, KeyedEntry<Word>* __restrict to) {
     for (std::size_t i = 0; i < count; ++i) {
         const KeyedEntry<Word> entry = from[i];
         to[next[digit_of(entry.key, shift, mask)]++] = entry;
     }
 }
 
-// Sorts by the lowest `bits` bits, least significant digit first. Both hold `count` entries; the sorted ones
-// end up in `entries`.
+// Counts become where the entries of each digit begin.
 template <class Word>
-void sort_low_bits(KeyedEntry<Word>* entries, KeyedEntry<Word>* other, std::size_t count, unsigned bits,
-                   std::vector<std::size_t>& counts) {
+void begins_from_counts(Word* counts, std::size_t size) {
+    Word offset = 0;
+    for (std::size_t digit = 0; digit < size; ++digit) {
+        offset = static_cast<Word>(offset + std::exchange(counts[digit], offset));
+    }
+}
+
+// Sorts by the lowest `bits` bits, least significant digit first. Both hold `count` entries; returns the one
+// in which the sorted ones are.
+template <class Word>
+KeyedEntry<Word>* sort_low_bits(KeyedEntry<Word>* entries, KeyedEntry<Word>* other, std::size_t count,
+                                unsigned bits, std::vector<Word>& counts) {
     constexpr std::size_t few = 64;
-    if (count <= few) return insertion_sort(entries, count);
+    if (count <= few) {
+        insertion_sort(entries, count);
+        return entries;
+    }
     // The digits share the bits evenly: 17 bits are two digits of 9, which scatter into fewer places than 11
     // and 6 would. A short list does not repay a large table of counts.
     const unsigned widest = count < 4096 ? 8 : 11;
     const unsigned passes = (bits + widest - 1) / widest;
-    if (passes == 0) return;
+    if (passes == 0) return entries;
     const unsigned digit_bits = (bits + passes - 1) / passes;
     const std::size_t mask = (std::size_t{1} << digit_bits) - 1;
-    counts.resize(std::max(counts.size(), mask + 1));
-    KeyedEntry<Word>* from = entries;
-    KeyedEntry<Word>* to = other;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const unsigned shift = pass * digit_bits;
-        count_digits(from, count, shift, mask, counts.data());
-        const bool all_alike = counts[digit_of(from[0].key, shift, mask)] == count;
+        counts.assign(mask + 1, 0);
+        in_parts(count, [&](std::size_t begin, std::size_t end) {
+            count_digits(entries + begin, end - begin, shift, mask, counts.data());
+        });
+        const bool all_alike = counts[digit_of(entries[0].key, shift, mask)] == count;
         if (all_alike) continue;
-        std::size_t offset = 0;
-        for (std::size_t digit = 0; digit <= mask; ++digit) offset += std::exchange(counts[digit], offset);
-        scatter_by_digit(from, count, shift, mask, counts.data(), to);
-        std::swap(from, to);
+        begins_from_counts(counts.data(), mask + 1);
+        in_parts(count, [&](std::size_t begin, std::size_t end) {
+            scatter_by_digit(entries + begin, end - begin, shift, mask, counts.data(), other);
+        });
+        std::swap(entries, other);
     }
-    if (from != entries) std::memcpy(entries, from, count * sizeof(*entries));
+    return entries;
 }
 
 }  // namespace detail
 
+// Keys and payloads as they were read, with what is known about the keys.
+template <class Word>
+struct UnsortedEntries {
+    Buffer<Word> keys;
+    Buffer<Word> payloads;  // empty if the payload of each entry is its position
+    Word largest;
+    bool sorted;
+};
+
 // Where each bucket of a partition begins, and at last where the last one ends.
 using BucketBegins = std::vector<std::size_t>;
 
-// Puts entries into buckets by key >> shift, in their order. No key exceeds `largest`.
+namespace detail {
+
 template <class Word>
-BucketBegins partition_by_key(const Buffer<KeyedEntry<Word>>& from, Word largest, unsigned shift,
-                              Buffer<KeyedEntry<Word>>& to) {
-    const std::size_t count = from.size();
-    const std::size_t buckets = static_cast<std::size_t>(largest >> shift) + 1;
-    const std::size_t mask = std::bit_ceil(buckets) - 1;
+void count_buckets(const Word* __restrict keys, std::size_t count, unsigned shift, Word* __restrict counts) {
+    for (std::size_t i = 0; i < count; ++i) ++counts[keys[i] >> shift];
+}
+
+template <class Word, class PayloadAt>
+void scatter_to_buckets(const Word* __restrict keys, std::size_t begin, std::size_t end, PayloadAt payload_at,
+                        unsigned shift, Word* __restrict next, KeyedEntry<Word>* __restrict to) {
+    for (std::size_t i = begin; i < end; ++i) {
+        const Word key = keys[i];
+        to[next[key >> shift]++] = {key, payload_at(i)};
+    }
+}
+
+// The payloads alone.
+template <class Word, class PayloadAt>
+void scatter_to_buckets(const Word* __restrict keys, std::size_t begin, std::size_t end, PayloadAt payload_at,
+                        unsigned shift, Word* __restrict next, Word* __restrict to) {
+    for (std::size_t i = begin; i < end; ++i) to[next[keys[i] >> shift]++] = payload_at(i);
+}
+
+}  // namespace detail
+
+// Puts entries, or their payloads alone, into buckets by key >> shift, in their order.
+template <class Word, class To>
+BucketBegins partition_by_key(const UnsortedEntries<Word>& from, unsigned shift, Buffer<To>& to) {
+    const std::size_t count = from.keys.size();
+    const std::size_t buckets = static_cast<std::size_t>(from.largest >> shift) + 1;
     // Each part counts for itself; then it knows where its entries go, after those of the parts before it.
     const std::size_t threads = threads_for(count);
-    const std::size_t longest = std::size_t{1} << 20;
     const std::size_t shortest = std::max<std::size_t>(4 * buckets, 4096);
-    const Pieces parts(count, std::clamp(count / (4 * threads) + 1, std::min(shortest, longest), longest));
-    const std::size_t stride = mask + 1;
-    Buffer<std::size_t> next(parts.count() * stride);
+    const Pieces parts(count, std::clamp(count / (4 * threads) + 1,
+                                         std::min(shortest, detail::kUninterrupted), detail::kUninterrupted));
+    std::vector<Word> next(parts.count() * buckets);
     parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t) {
         const std::size_t begin = parts.begin(part);
-        detail::count_digits(from.data() + begin, parts.end(part) - begin, shift, mask,
-                             next.data() + part * stride);
+        detail::count_buckets(from.keys.data() + begin, parts.end(part) - begin, shift,
+                              next.data() + part * buckets);
     });
     BucketBegins begins(buckets + 1);
     std::size_t offset = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
         begins[bucket] = offset;
         for (std::size_t part = 0; part < parts.count(); ++part) {
-            offset += std::exchange(next[part * stride + bucket], offset);
+            offset += std::exchange(next[part * buckets + bucket], static_cast<Word>(offset));
         }
     }
     begins[buckets] = offset;
     parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t) {
-        const std::size_t begin = parts.begin(part);
-        detail::scatter_by_digit(from.data() + begin, parts.end(part) - begin, shift, mask,
-                                 next.data() + part * stride, to.data());
+        const auto scatter = [&](auto payload_at) {
+            detail::scatter_to_buckets(from.keys.data(), parts.begin(part), parts.end(part), payload_at,
+                                       shift, next.data() + part * buckets, to.data());
+        };
+        if (from.payloads.size() > 0) {
+            scatter([payloads = from.payloads.data()](std::size_t i) { return payloads[i]; });
+        } else {
+            scatter([](std::size_t i) { return static_cast<Word>(i); });
+        }
     });
     return begins;
 }
@@ -135,38 +196,6 @@ void for_bucket_groups(const BucketBegins& begins, std::size_t most, std::size_t
     cuts.push_back(begins.size() - 1);
     parallel_for(cuts.size() - 1, threads,
                  [&](std::size_t group, std::size_t slot) { body(cuts[group], cuts[group + 1], slot); });
-}
-
-// Stable: entries with equal keys keep their order. No key exceeds `largest`.
-template <class Word>
-void stable_sort_by_key(Buffer<KeyedEntry<Word>>& entries, Word largest) {
-    const std::size_t count = entries.size();
-    const unsigned bits = static_cast<unsigned>(std::bit_width(largest));
-    constexpr std::size_t one_bucket = 4096;
-    if (count <= one_bucket || bits == 0) {
-        Buffer<KeyedEntry<Word>> other(count);
-        std::vector<std::size_t> counts;
-        detail::sort_low_bits(entries.data(), other.data(), count, bits, counts);
-        return;
-    }
-    // First by the upper bits, which makes buckets that threads can sort on their own, and that fit into
-    // their caches; then each by the lower bits.
-    const unsigned upper =
-        std::min({(bits + 1) / 2, 11u, static_cast<unsigned>(std::bit_width(count / 512))});
-    const unsigned lower = bits - upper;
-    Buffer<KeyedEntry<Word>> other(count);
-    const BucketBegins begins = partition_by_key(entries, largest, lower, other);
-    std::swap(entries, other);
-    const std::size_t threads = threads_for(count);
-    std::vector<std::vector<std::size_t>> counts(threads);
-    for_bucket_groups(begins, std::size_t{1} << 14, threads,
-                      [&](std::size_t first, std::size_t last, std::size_t slot) {
-                          for (std::size_t bucket = first; bucket < last; ++bucket) {
-                              const std::size_t begin = begins[bucket];
-                              detail::sort_low_bits(entries.data() + begin, other.data() + begin,
-                                                    begins[bucket + 1] - begin, lower, counts[slot]);
-                          }
-                      });
 }
 
 }  // namespace gradbag

@@ -1,143 +1,102 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/counting_sort.hpp"
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
+#include "core/read_entries.hpp"
 
 namespace gradbag {
 
-// Entries in parts of this many are looked at by different threads.
-inline constexpr std::size_t kPartEntries = 4096;
-
-// Entries sorted by key, those with equal keys in their first order.
+// Positions sorted by key, those with equal keys in ascending order.
 template <class Word>
-using SortedEntries = Buffer<KeyedEntry<Word>>;
+struct SortedEntries {
+    Buffer<Word> keys;       // of each entry
+    Buffer<Word> positions;  // empty if the keys were sorted before: then these are 0, 1, ...
+    // How many groups of equal keys start before each part of the entries, and at last how many there are.
+    std::vector<std::size_t> groups_before;
 
-// The end of the group of equal keys that starts at `begin`.
+    std::size_t size() const { return keys.size(); }
+    bool in_order() const { return positions.size() == 0; }
+};
+
+using AnySortedEntries = std::variant<SortedEntries<std::uint32_t>, SortedEntries<std::uint64_t>>;
+
+inline std::size_t count_groups(const AnySortedEntries& sorted) {
+    return std::visit([](const auto& entries) { return entries.groups_before.back(); }, sorted);
+}
+
+namespace detail {
+
 template <class Word>
-std::size_t group_end(const SortedEntries<Word>& entries, std::size_t begin) {
-    std::size_t end = begin + 1;
-    while (end < entries.size() && entries[end].key == entries[begin].key) ++end;
-    return end;
+std::size_t count_changes(const Word* keys, std::size_t begin, std::size_t end) {
+    std::size_t changes = 0;
+    for (std::size_t i = begin; i < end; ++i) changes += keys[i] != keys[i - 1] ? 1 : 0;
+    return changes;
 }
 
 template <class Word>
-bool starts_group(const SortedEntries<Word>& entries, std::size_t position) {
-    return position == 0 || entries[position].key != entries[position - 1].key;
-}
-
-// How many groups start before each part of the entries, and at last how many there are.
-using GroupsBefore = std::vector<std::size_t>;
-
-template <class Word>
-GroupsBefore groups_before_parts(const SortedEntries<Word>& entries) {
-    const Pieces parts(entries.size(), kPartEntries);
-    GroupsBefore before(parts.count() + 1);
-    parallel_for(parts.count(), threads_for(entries.size()), [&](std::size_t part, std::size_t) {
-        const std::size_t end = parts.end(part);
-        std::size_t groups = 0;
-        std::size_t i = parts.begin(part);
-        if (i == 0) {
-            groups = 1;
-            ++i;
-        }
-        for (; i < end; ++i) groups += entries[i].key != entries[i - 1].key ? 1 : 0;
-        before[part + 1] = groups;
+std::vector<std::size_t> groups_before_parts(const Buffer<Word>& keys) {
+    const Pieces parts(keys.size(), kPartEntries);
+    std::vector<std::size_t> before(parts.count() + 1);
+    parallel_for(parts.count(), threads_for(keys.size()), [&](std::size_t part, std::size_t) {
+        const std::size_t begin = parts.begin(part);
+        const std::size_t first = begin == 0 ? 1 : 0;
+        before[part + 1] = first + count_changes(keys.data(), begin + first, parts.end(part));
     });
     for (std::size_t part = 0; part < parts.count(); ++part) before[part + 1] += before[part];
     return before;
 }
 
-// The sorted entries and how they fall into groups.
 template <class Word>
-struct GroupedEntries {
-    explicit GroupedEntries(SortedEntries<Word> sorted)
-        : entries(std::move(sorted)), groups_before(groups_before_parts(entries)) {}
-
-    std::size_t groups() const { return groups_before.back(); }
-
-    SortedEntries<Word> entries;
-    GroupsBefore groups_before;
-};
-
-using AnySortedEntries = std::variant<GroupedEntries<std::uint32_t>, GroupedEntries<std::uint64_t>>;
-
-inline std::size_t count_groups(const AnySortedEntries& sorted) {
-    return std::visit([](const auto& grouped) { return grouped.groups(); }, sorted);
-}
-
-// Entries as they were read, with what is known about their keys.
-template <class Word>
-struct UnsortedEntries {
-    SortedEntries<Word> entries;
-    Word largest;
-    bool sorted;
-};
-
-// Reads entries 0 .. count - 1: read(begin, end, put) calls put(i, key, payload) for each entry of a part, in
-// order. Several threads do it, each entry is read once, and the lowest that is at fault is found.
-template <class Word, class Read>
-UnsortedEntries<Word> read_entries(std::size_t count, const Read& read) {
-    UnsortedEntries<Word> all{SortedEntries<Word>(count), 0, true};
-    const Pieces parts(count, kPartEntries);
-    struct Part {
-        Word largest;
-        bool sorted;
-    };
-    std::vector<Part> found(parts.count());
-    parallel_for(parts.count(), threads_for(count), [&](std::size_t part, std::size_t) {
-        KeyedEntry<Word>* const entries = all.entries.data();
-        Word largest = 0;
-        Word before = 0;
-        bool sorted = true;
-        read(parts.begin(part), parts.end(part), [&](std::size_t i, std::size_t key, std::size_t payload) {
-            const Word word = static_cast<Word>(key);
-            sorted &= word >= before;
-            before = word;
-            largest = std::max(largest, word);
-            entries[i] = {word, static_cast<Word>(payload)};
+void sort_unsorted(UnsortedEntries<Word>& all, Buffer<Word>& positions) {
+    const std::size_t count = all.keys.size();
+    const BucketBits bits(count, all.largest);
+    Buffer<KeyedEntry<Word>> parted(count);
+    const BucketBegins begins = partition_by_key(all, bits.lower, parted);
+    for_sortable_buckets<Word>(
+        begins, bits, threads_for(count), [&](std::size_t bucket, BucketSort<Word>& sort) {
+            const std::size_t begin = begins[bucket];
+            const std::size_t size = begins[bucket + 1] - begin;
+            KeyedEntry<Word>* const entries = parted.data() + begin;
+            if (sort.span > 0) {
+                const Word first = static_cast<Word>(static_cast<Word>(bucket) << bits.lower);
+                sort.counting.count(entries, size, first, sort.span);
+                sort.counting.begin_at(begin, sort.span);
+                sort.counting.place(entries, size, first, positions.data(), all.keys.data());
+                return;
+            }
+            const KeyedEntry<Word>* const sorted = sort.by_radix(entries, size);
+            for (std::size_t i = 0; i < size; ++i) {
+                all.keys[begin + i] = sorted[i].key;
+                positions[begin + i] = sorted[i].payload;
+            }
         });
-        found[part] = {largest, sorted};
-    });
-    for (std::size_t part = 0; part < found.size(); ++part) {
-        const std::size_t begin = parts.begin(part);
-        all.largest = std::max(all.largest, found[part].largest);
-        all.sorted = all.sorted && found[part].sorted &&
-                     (begin == 0 || all.entries[begin].key >= all.entries[begin - 1].key);
-    }
-    return all;
 }
-
-// Whether keys and payloads below these bounds fit the shorter word.
-inline bool fits_short_words(std::size_t key_bound, std::size_t payload_bound) {
-    constexpr std::size_t narrow_bound = std::numeric_limits<std::uint32_t>::max();
-    return key_bound <= narrow_bound && payload_bound <= narrow_bound;
-}
-
-namespace detail {
 
 template <class Word, class Read>
-GroupedEntries<Word> sort_words(std::size_t count, const Read& read) {
-    UnsortedEntries<Word> all = read_entries<Word>(count, read);
-    if (!all.sorted) stable_sort_by_key(all.entries, all.largest);
-    return GroupedEntries<Word>(std::move(all.entries));
+SortedEntries<Word> sort_words(std::size_t count, const Read& read) {
+    UnsortedEntries<Word> all = read_entries<Word, false>(count, read);
+    Buffer<Word> positions(all.sorted ? 0 : count);
+    if (!all.sorted) sort_unsorted(all, positions);
+    std::vector<std::size_t> groups_before = groups_before_parts(all.keys);
+    return {std::move(all.keys), std::move(positions), std::move(groups_before)};
 }
 
 }  // namespace detail
 
-// Sorts entries 0 .. count - 1, with keys below key_bound and payloads below payload_bound.
+// Sorts entries 0 .. count - 1, with keys below key_bound.
 template <class Read>
-AnySortedEntries sort_entries(std::size_t count, std::size_t key_bound, std::size_t payload_bound,
-                              const Read& read) {
-    if (fits_short_words(key_bound, payload_bound)) return detail::sort_words<std::uint32_t>(count, read);
+AnySortedEntries sort_entries(std::size_t count, std::size_t key_bound, const Read& read) {
+    if (fits_short_words(key_bound, count, count)) return detail::sort_words<std::uint32_t>(count, read);
     return detail::sort_words<std::uint64_t>(count, read);
 }
 

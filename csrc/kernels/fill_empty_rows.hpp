@@ -24,7 +24,7 @@ namespace gradbag {
 
 struct EntriesByRow {
     std::size_t rows;
-    AnySortedEntries sorted;  // by row; the payload is the position of the entry
+    AnySortedEntries sorted;  // by row
 };
 
 // sizes: the number of entries after filling. `fault_column` is the column that a fault about a row names.
@@ -33,11 +33,10 @@ inline Plan fill_empty_rows_plan(Matrix<const std::int64_t> indices, const std::
     const std::size_t rows = static_cast<std::size_t>(std::max<std::int64_t>(load_once(&row_count), 0));
     const auto read = [&](std::size_t begin, std::size_t end, auto put) {
         for (std::size_t position = begin; position < end; ++position) {
-            put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}),
-                position);
+            put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}));
         }
     };
-    AnySortedEntries sorted = sort_entries(indices.rows, rows, indices.rows, read);
+    AnySortedEntries sorted = sort_entries(indices.rows, rows, read);
     const std::size_t filled = indices.rows + (rows - count_groups(sorted));
     if (filled > std::numeric_limits<std::int64_t>::max()) throw std::bad_alloc();
     return {{static_cast<std::int64_t>(filled)}, EntriesByRow{rows, std::move(sorted)}};
@@ -65,37 +64,38 @@ struct RowsPart {
 };
 
 template <class Word>
-RowsPart<Word> part_of(const GroupedEntries<Word>& grouped, std::size_t rows, Pieces parts,
-                       std::size_t part) {
-    const auto& entries = grouped.entries;
+RowsPart<Word> part_of(const SortedEntries<Word>& entries, std::size_t rows, Pieces parts, std::size_t part) {
     const std::size_t begin = parts.begin(part);
     const std::size_t end = parts.end(part);
     // Before entry i of the g-th row that has entries, i entries and all but g of the rows below were
     // written.
-    const std::size_t first_row = begin == 0 ? 0 : static_cast<std::size_t>(entries[begin - 1].key) + 1;
-    const std::size_t to = begin + first_row - grouped.groups_before[part];
+    const std::size_t first_row = begin == 0 ? 0 : static_cast<std::size_t>(entries.keys[begin - 1]) + 1;
+    const std::size_t to = begin + first_row - entries.groups_before[part];
     const bool last = end == entries.size();
     return {entries, begin, end, first_row, to, last ? rows : 0};
 }
 
 // Visits the output of a part in order: on_entry(row, position of the entry, position in the output) and
-// on_empty(row, position in the output). The prefetchers are told which entries will come.
-template <class Word, class OnEntry, class OnEmpty, class... Prefetch>
+// on_empty(row, position in the output). The prefetchers are told which entries will come, unless entries
+// come as they lie in the input, where the hardware sees what is next.
+template <bool InOrder, class Word, class OnEntry, class OnEmpty, class... Prefetch>
 void walk_rows(const RowsPart<Word>& part, OnEntry on_entry, OnEmpty on_empty, const Prefetch&... prefetch) {
-    const KeyedEntry<Word>* const entries = part.entries.data();
+    const Word* const keys = part.entries.keys.data();
+    const Word* const positions = part.entries.positions.data();
     const std::size_t last = part.entries.size();
-    // Entries that come as they lie in the input need no prefetch: the hardware sees where it goes.
-    const bool in_order = part.begin < part.end && entries[part.begin].payload == part.begin &&
-                          entries[part.end - 1].payload == part.end - 1;
     std::size_t next_row = part.first_row;
     std::size_t to = part.to;
     for (std::size_t i = part.begin; i < part.end; ++i) {
-        const std::size_t later = i + kPrefetchDistance;
-        if (!in_order && later < last) (prefetch.line(entries[later].payload), ...);
-        const std::size_t row = static_cast<std::size_t>(entries[i].key);
+        std::size_t position = i;
+        if constexpr (!InOrder) {
+            const std::size_t later = i + kPrefetchDistance;
+            if (later < last) (prefetch.line(positions[later]), ...);
+            position = static_cast<std::size_t>(positions[i]);
+        }
+        const std::size_t row = static_cast<std::size_t>(keys[i]);
         for (; next_row < row; ++next_row) on_empty(next_row, to++);
         next_row = row + 1;
-        on_entry(row, static_cast<std::size_t>(entries[i].payload), to++);
+        on_entry(row, position, to++);
     }
     for (; next_row < part.rows; ++next_row) on_empty(next_row, to++);
 }
@@ -126,7 +126,12 @@ void write_part(const RowsPart<Word>& part, Matrix<const std::int64_t> indices, 
     };
     const Matrix<std::int64_t> map{reverse_index_map, output.reverse_index_map.size(), 1};
     const Matrix<const std::uint8_t> items{values.bytes, values.count, item_size};
-    walk_rows(part, on_entry, on_empty, RowPrefetch(indices), RowPrefetch(items), RowPrefetch(map));
+    if (part.entries.in_order()) {
+        walk_rows<true>(part, on_entry, on_empty);
+    } else {
+        walk_rows<false>(part, on_entry, on_empty, RowPrefetch(indices), RowPrefetch(items),
+                         RowPrefetch(map));
+    }
 }
 
 }  // namespace detail
@@ -138,12 +143,12 @@ inline void fill_empty_rows(const Plan& plan, Matrix<const std::int64_t> indices
         throw std::invalid_argument("the number of rows has changed since the plan was made");
     }
     std::visit(
-        [&](const auto& grouped) {
-            const Pieces parts(grouped.entries.size(), kPartEntries);
+        [&](const auto& entries) {
+            const Pieces parts(entries.size(), kPartEntries);
             // Also when there are no entries: then all rows are empty.
             parallel_for(std::max<std::size_t>(parts.count(), 1), threads_for(4 * output.values.count),
                          [&](std::size_t number, std::size_t) {
-                             const auto part = detail::part_of(grouped, work.rows, parts, number);
+                             const auto part = detail::part_of(entries, work.rows, parts, number);
                              with_constant_if_any<1, 2, 3>(indices.columns, [&](auto rank) {
                                  with_item_size(values.item_size, [&](auto item_size) {
                                      detail::write_part(part, indices, values, default_value, output, rank,

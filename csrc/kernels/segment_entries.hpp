@@ -34,9 +34,12 @@ class SegmentEntries {
     SegmentEntry read(std::size_t position) const {
         const std::size_t index =
             checked(load_once(&indices_[position]), index_bound_, {segment_input::indices, position});
-        const std::size_t segment = checked(load_once(&segment_ids_[position]), segment_bound_,
-                                            {segment_input::segment_ids, position});
-        return {index, segment};
+        return {index, segment(position)};
+    }
+
+    std::size_t segment(std::size_t position) const {
+        return checked(load_once(&segment_ids_[position]), segment_bound_,
+                       {segment_input::segment_ids, position});
     }
 
     // For read_entries: the index is the key and the segment the payload. Segments are counted on the way,
@@ -50,13 +53,13 @@ class SegmentEntries {
                 }
                 return;
             }
-            SegmentCounts::Writer writer(*counts);
+            SegmentCounts::Writer writer(*counts, begin);
             for (std::size_t i = begin; i < end; ++i) {
                 const SegmentEntry entry = read(i);
                 writer.add(entry.segment);
                 put(i, entry.index, entry.segment);
             }
-            writer.flush();
+            writer.end();
         };
     }
 

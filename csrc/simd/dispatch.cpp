@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "simd/levels.hpp"
@@ -53,6 +56,16 @@ const simd::AllLoops& chosen_loops() {
 }  // namespace
 
 const char* simd_level() { return kNames[static_cast<int>(chosen_level())]; }
+
+void stream_zeros(void* to, std::size_t bytes) {
+    constexpr std::size_t line = 64;
+    auto* const begin = static_cast<std::uint8_t*>(to);
+    const std::size_t before = std::min(bytes, (line - reinterpret_cast<std::uintptr_t>(to) % line) % line);
+    const std::size_t lines = (bytes - before) / line * line;
+    std::memset(begin, 0, before);
+    chosen_loops().zeros_past_caches(begin + before, lines);
+    std::memset(begin + before + lines, 0, bytes - before - lines);
+}
 
 // One for each lane type.
 template <>

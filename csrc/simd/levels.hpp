@@ -16,6 +16,7 @@ struct AllLoops {
     RowLoops<std::uint16_t> of_uint16;
     RowLoops<std::uint32_t> of_uint32;
     RowLoops<std::uint64_t> of_uint64;
+    void (*zeros_past_caches)(std::uint8_t* to, std::size_t bytes);
 };
 
 AllLoops baseline_loops();

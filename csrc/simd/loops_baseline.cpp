@@ -10,6 +10,9 @@ struct Baseline {
     static constexpr std::size_t bytes_for = 16;
     template <class T, std::size_t Bytes>
     static constexpr bool converts = false;
+    template <class T, std::size_t Bytes>
+    static constexpr bool streams = false;
+    static void fence() {}
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/types.hpp"
 
@@ -16,41 +17,55 @@ inline constexpr std::size_t kBlockRows = 8;
 inline constexpr std::size_t kPrefetchDistance = 16;
 
 // What becomes of a sum before it is stored.
-enum class Finish { none, multiply, divide };
+enum class Finish : std::uint8_t { none, multiply, divide };
 
-// The rows to be combined into one row, or a part of them when they are many.
+// Rows that are combined into one row, or a part of them when they are many.
 template <Lane T>
 struct Run {
     using A = Accumulator<T>;
 
-    const T* const* rows;
-    std::size_t count;
-    std::size_t columns;
-    T* output;
-    // How many of `rows` exist, at least `count`: those after the run are asked for early. 0: none is.
-    std::size_t upcoming = 0;
-    // The parts before this one have left their sums here, and the next will find them: null when there are
-    // none. At least carry_size<T>(columns).
-    A* carry = nullptr;
+    T* output = nullptr;
+    std::uint32_t count = 0;
+    Finish finish = Finish::none;
+    // The parts before this one have left their sums in `carry`, and the next will find them: null when there
+    // are none. At least carry_size<T>(columns).
     bool first = true;
     bool last = true;
-    // In a sum: how many rows come before the first group of eight. Only in the first part.
-    std::size_t head = 0;
-    Finish finish = Finish::none;
     A factor = A{1};
+    A* carry = nullptr;
+};
+
+// The rows of several runs, one run after another.
+template <Lane T>
+struct RunRows {
+    const T* const* rows;
     // In a scaled sum: a number for each row.
-    const A* scales = nullptr;
+    const Accumulator<T>* scales;
+    std::size_t columns;
+    // How many rows there are: those to come are asked for early. 0: none is.
+    std::size_t upcoming;
+    // Whether the output is too large for the caches and so aligned that it may pass them by.
+    bool stream;
+};
+
+// A row that is added to the next `count` targets.
+template <Lane T>
+struct Source {
+    const T* row;
+    Accumulator<T> scale;
+    std::uint32_t count;
 };
 
 // Rows that are added where they belong.
 template <Lane T>
 struct Scatter {
-    const T* const* rows;
-    const Accumulator<T>* scales;
+    const Source<T>* sources;
+    std::size_t source_count;
     T* const* targets;
-    std::size_t count;
+    std::size_t target_count;
     std::size_t columns;
-    bool prefetch;
+    bool prefetch_targets;
+    bool prefetch_sources;
 };
 
 template <Lane T>
@@ -60,17 +75,33 @@ std::size_t carry_size(std::size_t columns) {
 
 template <Lane T>
 struct RowLoops {
-    // output = finish(((head rows, one by one) + (the sum of eight)) + (the sum of eight) + ...)
-    void (*sum)(const Run<T>& run);
+    // output = finish(((head rows, one by one) + (the sum of eight)) + (the sum of eight) + ...), where the
+    // head is what is left of eight, and at least two. A single row is copied.
+    void (*sum)(const RunRows<T>& rows, const Run<T>* runs, std::size_t count);
     // output = ((0 + rows[0] * scales[0]) + rows[1] * scales[1]) + ..., each product rounded.
-    void (*sum_scaled)(const Run<T>& run);
-    // *targets[i] += *rows[i] * scales[i], in order. Only where numbers are added in their own type.
+    void (*sum_scaled)(const RunRows<T>& rows, const Run<T>* runs, std::size_t count);
+    // *target += row * scale, in order. Only where numbers are added in their own type.
     void (*scatter)(const Scatter<T>& scatter);
 };
 
 // Those of the chosen level.
 template <Lane T>
 const RowLoops<T>& row_loops();
+
+// Fills memory with zeros past the caches: for what is larger than they are.
+void stream_zeros(void* to, std::size_t bytes);
+
+// Outputs from this size on are written past the caches, where they would only push out what is read.
+inline constexpr std::size_t kStreamedBytes = std::size_t{8} << 20;
+
+// Whether rows of an output may be written past the caches: only whole cache lines are worth it.
+template <Lane T>
+bool may_stream(const T* data, std::size_t rows, std::size_t columns) {
+    constexpr std::size_t line = 64;
+    const std::size_t row_bytes = columns * sizeof(T);
+    return rows * row_bytes >= kStreamedBytes && row_bytes % line == 0 &&
+           reinterpret_cast<std::uintptr_t>(data) % line == 0;
+}
 
 // "baseline", "avx2" or "avx512".
 const char* simd_level();

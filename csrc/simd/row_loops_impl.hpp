@@ -51,6 +51,14 @@ struct Columns {
         }
     }
 
+    // Past the caches, if that is wanted and the level can do it.
+    [[gnu::always_inline]] static void store_output(P pack, T* to, bool stream) {
+        if constexpr (std::same_as<T, A> && Level::template streams<T, Bytes>) {
+            if (stream) return Level::stream(pack, to);
+        }
+        store(pack, to);
+    }
+
     [[gnu::always_inline]] static P load_carry(const A* from) {
         P pack;
         std::memcpy(&pack, from, sizeof(P));
@@ -83,90 +91,76 @@ struct Columns {
     }
 }
 
-// Of a long row the hardware guesses the rest.
-inline constexpr std::size_t kLongestPrefetch = 1024;
+// Which rows are asked for early, and how much of each: of a long row the hardware guesses the rest, and long
+// rows are farther from each other in time.
+class Ahead {
+  public:
+    explicit Ahead(std::size_t row_bytes)
+        : bytes_(row_bytes < kLongest ? row_bytes : kLongest),
+          distance_(row_bytes > kLong ? kPrefetchDistance / 2 : kPrefetchDistance) {}
 
-template <class Level, Lane T, bool Prefetch>
-[[gnu::always_inline]] inline void ahead(const Run<T>& run, std::size_t row) {
-    if constexpr (Prefetch) {
-        const std::size_t later = row + kPrefetchDistance;
-        if (later >= run.upcoming) return;
-        const std::size_t bytes = run.columns * sizeof(T);
-        prefetch_row(run.rows[later], bytes < kLongestPrefetch ? bytes : kLongestPrefetch);
+    template <class T>
+    [[gnu::always_inline]] void operator()(const T* const* row, const T* const* end) const {
+        if (row + distance_ < end) prefetch_row(row[distance_], bytes_);
     }
+
+    std::size_t distance() const { return distance_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    static constexpr std::size_t kLong = 256;
+    static constexpr std::size_t kLongest = 1024;
+
+    std::size_t bytes_;
+    std::size_t distance_;
+};
+
+// Columns that are kept in registers: packs one after another, of which the last may reach back over columns
+// that the one before it has too, and gives them the same values once more.
+struct Tile {
+    std::size_t column;
+    std::size_t last;  // where the last pack begins, counted from `column`
+    std::size_t slot;  // of the first pack among carried sums
+};
+
+template <std::size_t Packs, std::size_t Lanes>
+[[gnu::always_inline]] inline std::size_t pack_offset(const Tile& tile, std::size_t pack) {
+    return pack + 1 < Packs ? pack * Lanes : tile.last;
 }
 
-// A tile of Packs * lanes columns from `column` on, kept in registers.
-template <class Level, Lane T, std::size_t Bytes, std::size_t Packs, bool Prefetch>
-[[gnu::noinline]] void sum_tile(const Run<T>& run, std::size_t column, std::size_t slot) {
-    using C = Columns<Level, T, Bytes>;
-    typename C::P sum[Packs];
-    const T* const* const rows = run.rows;
-    const std::size_t count = run.count;
-    std::size_t row = 0;
-    if (run.first) {
-        ahead<Level, T, Prefetch>(run, row);
-        const T* from = rows[row++] + column;
+// Rows before the first group of eight.
+[[gnu::always_inline]] inline std::size_t head_rows(std::size_t count) {
+    const std::size_t rest = count % kBlockRows;
+    return rest < 2 ? rest + kBlockRows : rest;
+}
+
+template <class C, std::size_t Packs, class T>
+[[gnu::always_inline]] inline void store_sums(const Run<T>& run, const Tile& tile, bool stream,
+                                              const typename C::P (&sum)[Packs]) {
+    if (run.last) {
+        T* const output = run.output + tile.column;
 #pragma GCC unroll 16
-        for (std::size_t p = 0; p < Packs; ++p) sum[p] = C::load(from + p * C::lanes);
-        for (; row < run.head; ++row) {
-            ahead<Level, T, Prefetch>(run, row);
-            from = rows[row] + column;
-#pragma GCC unroll 16
-            for (std::size_t p = 0; p < Packs; ++p) sum[p] += C::load(from + p * C::lanes);
+        for (std::size_t p = 0; p < Packs; ++p) {
+            C::store_output(C::finished(sum[p], run.finish, run.factor),
+                            output + pack_offset<Packs, C::lanes>(tile, p), stream);
         }
     } else {
 #pragma GCC unroll 16
-        for (std::size_t p = 0; p < Packs; ++p) sum[p] = C::load_carry(run.carry + slot + p * C::lanes);
-    }
-    while (row < count) {
-        typename C::P block[Packs];
-        ahead<Level, T, Prefetch>(run, row);
-        const T* from = rows[row] + column;
-#pragma GCC unroll 16
-        for (std::size_t p = 0; p < Packs; ++p) block[p] = C::load(from + p * C::lanes);
-        for (std::size_t next = row + 1; next < row + kBlockRows; ++next) {
-            ahead<Level, T, Prefetch>(run, next);
-            from = rows[next] + column;
-#pragma GCC unroll 16
-            for (std::size_t p = 0; p < Packs; ++p) block[p] += C::load(from + p * C::lanes);
-        }
-#pragma GCC unroll 16
-        for (std::size_t p = 0; p < Packs; ++p) sum[p] += block[p];
-        row += kBlockRows;
-    }
-#pragma GCC unroll 16
-    for (std::size_t p = 0; p < Packs; ++p) {
-        if (run.last) {
-            C::store(C::finished(sum[p], run.finish, run.factor), run.output + column + p * C::lanes);
-        } else {
-            std::memcpy(run.carry + slot + p * C::lanes, &sum[p], sizeof(sum[p]));
+        for (std::size_t p = 0; p < Packs; ++p) {
+            std::memcpy(run.carry + tile.slot + p * C::lanes, &sum[p], sizeof(sum[p]));
         }
     }
 }
 
-template <class Level, Lane T, std::size_t Bytes, std::size_t Packs, bool Prefetch>
-[[gnu::noinline]] void sum_scaled_tile(const Run<T>& run, std::size_t column, std::size_t slot) {
-    using C = Columns<Level, T, Bytes>;
-    typename C::P sum[Packs];
-    const T* const* const rows = run.rows;
+template <class C, std::size_t Packs, class T>
+[[gnu::always_inline]] inline void copy_row(const T* from, T* to, const Tile& tile, bool stream) {
 #pragma GCC unroll 16
     for (std::size_t p = 0; p < Packs; ++p) {
-        sum[p] = run.first ? typename C::P{} : C::load_carry(run.carry + slot + p * C::lanes);
-    }
-    for (std::size_t row = 0; row < run.count; ++row) {
-        ahead<Level, T, Prefetch>(run, row);
-        const T* from = rows[row] + column;
-        const Accumulator<T> scale = run.scales[row];
-#pragma GCC unroll 16
-        for (std::size_t p = 0; p < Packs; ++p) sum[p] += C::scaled(C::load(from + p * C::lanes), scale);
-    }
-#pragma GCC unroll 16
-    for (std::size_t p = 0; p < Packs; ++p) {
-        if (run.last) {
-            C::store(sum[p], run.output + column + p * C::lanes);
+        const std::size_t offset = pack_offset<Packs, C::lanes>(tile, p);
+        if constexpr (Short<T>) {
+            std::memcpy(static_cast<void*>(to + offset), from + offset, C::lanes * sizeof(T));
         } else {
-            std::memcpy(run.carry + slot + p * C::lanes, &sum[p], sizeof(sum[p]));
+            C::store_output(C::load(from + offset), to + offset, stream);
         }
     }
 }
@@ -174,71 +168,179 @@ template <class Level, Lane T, std::size_t Bytes, std::size_t Packs, bool Prefet
 // Two ways to combine rows, which share how columns are cut into tiles.
 template <class Level, Lane T>
 struct PlainSum {
-    template <std::size_t Bytes, std::size_t Packs>
-    [[gnu::always_inline]] static void tile(const Run<T>& run, std::size_t column, std::size_t slot) {
-        if (column == 0 && run.upcoming > 0) {
-            sum_tile<Level, T, Bytes, Packs, true>(run, column, slot);
-        } else {
-            sum_tile<Level, T, Bytes, Packs, false>(run, column, slot);
+    template <std::size_t Bytes, std::size_t Packs, bool Prefetch>
+    [[gnu::noinline]] static void tile(const RunRows<T>& all, const Run<T>* runs, std::size_t run_count,
+                                       const Tile& at) {
+        using C = Columns<Level, T, Bytes>;
+        const Tile tile = at;
+        [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
+        const T* const* row = all.rows;
+        [[maybe_unused]] const T* const* const known = row + all.upcoming;
+        const bool stream = all.stream;
+        for (const Run<T>* run = runs; run < runs + run_count; ++run) {
+            const T* const* const end = row + run->count;
+            if (run->count == 1) {
+                // A copy, not a sum of one: it keeps the payload of a NaN.
+                if constexpr (Prefetch) ahead(row, known);
+                copy_row<C, Packs>(*row++ + tile.column, run->output + tile.column, tile, stream);
+                continue;
+            }
+            typename C::P sum[Packs];
+            if (run->first) {
+                const T* const* const head_end = row + head_rows(run->count);
+                if constexpr (Prefetch) ahead(row, known);
+                const T* from = *row++ + tile.column;
+#pragma GCC unroll 16
+                for (std::size_t p = 0; p < Packs; ++p) {
+                    sum[p] = C::load(from + pack_offset<Packs, C::lanes>(tile, p));
+                }
+                for (; row < head_end; ++row) {
+                    if constexpr (Prefetch) ahead(row, known);
+                    from = *row + tile.column;
+#pragma GCC unroll 16
+                    for (std::size_t p = 0; p < Packs; ++p) {
+                        sum[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));
+                    }
+                }
+            } else {
+#pragma GCC unroll 16
+                for (std::size_t p = 0; p < Packs; ++p) {
+                    sum[p] = C::load_carry(run->carry + tile.slot + p * C::lanes);
+                }
+            }
+            while (row < end) {
+                typename C::P block[Packs];
+                if constexpr (Prefetch) ahead(row, known);
+                const T* from = *row + tile.column;
+#pragma GCC unroll 16
+                for (std::size_t p = 0; p < Packs; ++p) {
+                    block[p] = C::load(from + pack_offset<Packs, C::lanes>(tile, p));
+                }
+                const T* const* const block_end = row + kBlockRows;
+                for (++row; row < block_end; ++row) {
+                    if constexpr (Prefetch) ahead(row, known);
+                    from = *row + tile.column;
+#pragma GCC unroll 16
+                    for (std::size_t p = 0; p < Packs; ++p) {
+                        block[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));
+                    }
+                }
+#pragma GCC unroll 16
+                for (std::size_t p = 0; p < Packs; ++p) sum[p] += block[p];
+            }
+            store_sums<C, Packs>(*run, tile, stream, sum);
         }
     }
 };
 
 template <class Level, Lane T>
 struct ScaledSum {
-    template <std::size_t Bytes, std::size_t Packs>
-    [[gnu::always_inline]] static void tile(const Run<T>& run, std::size_t column, std::size_t slot) {
-        if (column == 0 && run.upcoming > 0) {
-            sum_scaled_tile<Level, T, Bytes, Packs, true>(run, column, slot);
-        } else {
-            sum_scaled_tile<Level, T, Bytes, Packs, false>(run, column, slot);
+    template <std::size_t Bytes, std::size_t Packs, bool Prefetch>
+    [[gnu::noinline]] static void tile(const RunRows<T>& all, const Run<T>* runs, std::size_t run_count,
+                                       const Tile& at) {
+        using C = Columns<Level, T, Bytes>;
+        const Tile tile = at;
+        [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
+        const T* const* row = all.rows;
+        [[maybe_unused]] const T* const* const known = row + all.upcoming;
+        const bool stream = all.stream;
+        const Accumulator<T>* scale = all.scales;
+        for (const Run<T>* run = runs; run < runs + run_count; ++run) {
+            const T* const* const end = row + run->count;
+            typename C::P sum[Packs];
+#pragma GCC unroll 16
+            for (std::size_t p = 0; p < Packs; ++p) {
+                sum[p] = run->first ? typename C::P{} : C::load_carry(run->carry + tile.slot + p * C::lanes);
+            }
+            for (; row < end; ++row, ++scale) {
+                if constexpr (Prefetch) ahead(row, known);
+                const T* const from = *row + tile.column;
+                const Accumulator<T> by = *scale;
+#pragma GCC unroll 16
+                for (std::size_t p = 0; p < Packs; ++p) {
+                    sum[p] += C::scaled(C::load(from + pack_offset<Packs, C::lanes>(tile, p)), by);
+                }
+            }
+            store_sums<C, Packs>(*run, tile, stream, sum);
         }
     }
 };
 
-// The last columns, fewer than a pack: a pack that reaches back over columns that are done already gives them
-// the same values once more, which is cheaper than going through the rows for each width.
-template <class Sum, Lane T, std::size_t Bytes>
-[[gnu::always_inline]] inline void rest_of_columns(const Run<T>& run, std::size_t column, std::size_t slot) {
-    using A = Accumulator<T>;
-    constexpr std::size_t lanes = Bytes / sizeof(A);
-    const std::size_t left = run.columns - column;
-    if (left == 0) return;
-    if constexpr (lanes > 1) {
-        if (left <= lanes / 2) {
-            rest_of_columns<Sum, T, Bytes / 2>(run, column, slot);
-        } else if (run.columns >= lanes) {
-            Sum::template tile<Bytes, 1>(run, run.columns - lanes, slot);
-        } else {
-            Sum::template tile<Bytes / 2, 1>(run, column, slot);
-            rest_of_columns<Sum, T, Bytes / 2>(run, column + lanes / 2, slot + lanes);
-        }
+inline constexpr std::size_t kMostPacks = 8;
+
+// The first tile asks for all columns of the rows to come. Where nothing is asked for, even to look whether
+// it should be took a fifth of the time of narrow rows.
+template <class Sum, Lane T, std::size_t Bytes, std::size_t Packs>
+[[gnu::always_inline]] inline void one_tile(const RunRows<T>& all, const Run<T>* runs, std::size_t count,
+                                            const Tile& tile) {
+    if (tile.column == 0 && all.upcoming > 0) {
+        Sum::template tile<Bytes, Packs, true>(all, runs, count, tile);
     } else {
-        Sum::template tile<Bytes, 1>(run, column, slot);
+        Sum::template tile<Bytes, Packs, false>(all, runs, count, tile);
+    }
+}
+
+template <class Sum, Lane T, std::size_t Bytes, std::size_t Packs = kMostPacks>
+[[gnu::always_inline]] inline void tile_of(std::size_t packs, const RunRows<T>& all, const Run<T>* runs,
+                                           std::size_t count, const Tile& tile) {
+    if constexpr (Packs > 1) {
+        if (packs < Packs) return tile_of<Sum, T, Bytes, Packs - 1>(packs, all, runs, count, tile);
+    }
+    one_tile<Sum, T, Bytes, Packs>(all, runs, count, tile);
+}
+
+// Tiles of nearly one width, so that the last has at least two packs if there are two.
+template <class Sum, Lane T, std::size_t Bytes>
+[[gnu::always_inline]] inline void in_tiles(const RunRows<T>& all, const Run<T>* runs, std::size_t count) {
+    constexpr std::size_t lanes = Bytes / sizeof(Accumulator<T>);
+    const std::size_t packs = (all.columns + lanes - 1) / lanes;
+    const std::size_t tiles = (packs + kMostPacks - 1) / kMostPacks;
+    std::size_t pack = 0;
+    for (std::size_t number = 0; number < tiles; ++number) {
+        const std::size_t here = packs / tiles + (number < packs % tiles ? 1 : 0);
+        const std::size_t column = pack * lanes;
+        const std::size_t end = number + 1 < tiles ? column + here * lanes : all.columns;
+        tile_of<Sum, T, Bytes>(here, all, runs, count, {column, end - lanes - column, column});
+        pack += here;
+    }
+}
+
+// Rows narrower than a pack are done with narrower packs, at most two of them.
+template <class Sum, Lane T, std::size_t Bytes>
+[[gnu::always_inline]] inline void in_narrow_packs(const RunRows<T>& all, const Run<T>* runs,
+                                                   std::size_t count) {
+    constexpr std::size_t lanes = Bytes / sizeof(Accumulator<T>);
+    if constexpr (lanes > 1) {
+        if (all.columns < lanes) return in_narrow_packs<Sum, T, Bytes / 2>(all, runs, count);
+    }
+    const std::size_t last = all.columns - lanes;
+    if (last == 0) {
+        one_tile<Sum, T, Bytes, 1>(all, runs, count, {0, last, 0});
+    } else {
+        one_tile<Sum, T, Bytes, 2>(all, runs, count, {0, last, 0});
     }
 }
 
 template <class Level, class Sum, Lane T>
-void all_columns(const Run<T>& run) {
+void all_columns(const RunRows<T>& all, const Run<T>* runs, std::size_t count) {
     constexpr std::size_t bytes = Level::template bytes_for<T>;
     constexpr std::size_t lanes = bytes / sizeof(Accumulator<T>);
-    std::size_t column = 0;
-    for (; run.columns - column >= 8 * lanes; column += 8 * lanes) {
-        Sum::template tile<bytes, 8>(run, column, column);
+    if (all.columns == 0) return;
+    if (all.columns < lanes) {
+        in_narrow_packs<Sum, T, bytes / 2>(all, runs, count);
+    } else if (all.columns <= kMostPacks * lanes) {
+        in_tiles<Sum, T, bytes>(all, runs, count);
+    } else {
+        // Run after run, so that the rows are still in the cache for the second tile.
+        RunRows<T> rest = all;
+        for (const Run<T>* run = runs; run < runs + count; ++run) {
+            in_tiles<Sum, T, bytes>(rest, run, 1);
+            rest.rows += run->count;
+            if (rest.scales != nullptr) rest.scales += run->count;
+            rest.upcoming -= rest.upcoming < run->count ? rest.upcoming : run->count;
+        }
     }
-    if (run.columns - column >= 4 * lanes) {
-        Sum::template tile<bytes, 4>(run, column, column);
-        column += 4 * lanes;
-    }
-    if (run.columns - column >= 2 * lanes) {
-        Sum::template tile<bytes, 2>(run, column, column);
-        column += 2 * lanes;
-    }
-    if (run.columns - column >= lanes) {
-        Sum::template tile<bytes, 1>(run, column, column);
-        column += lanes;
-    }
-    rest_of_columns<Sum, T, bytes>(run, column, column);
+    if (all.stream) Level::fence();
 }
 
 // One row added to another. A last pack that reaches back is loaded before anything is stored.
@@ -249,47 +351,99 @@ template <class Level, Lane T, std::size_t Bytes>
         if (columns < C::lanes) return add_row<Level, T, Bytes / 2>(row, scale, columns, target);
     }
     if (columns == 0) return;
+    const auto sum = [&](std::size_t c) { return C::load(target + c) + C::scaled(C::load(row + c), scale); };
     const std::size_t back = columns - C::lanes;
-    const typename C::P last = C::load(target + back) + C::scaled(C::load(row + back), scale);
-    for (std::size_t c = 0; c + C::lanes <= columns; c += C::lanes) {
-        C::store(C::load(target + c) + C::scaled(C::load(row + c), scale), target + c);
+    const typename C::P last = sum(back);
+    std::size_t c = 0;
+    for (; c + 4 * C::lanes <= columns; c += 4 * C::lanes) {
+#pragma GCC unroll 4
+        for (std::size_t p = 0; p < 4; ++p) C::store(sum(c + p * C::lanes), target + c + p * C::lanes);
     }
+    for (; c + C::lanes <= columns; c += C::lanes) C::store(sum(c), target + c);
     C::store(last, target + back);
 }
 
+// Asks for what a scatter will need.
+template <class Level, Lane T>
+struct ScatterAhead {
+    explicit ScatterAhead(const Scatter<T>& scatter)
+        : all(scatter),
+          ahead(scatter.columns * sizeof(T)),
+          sources_end(scatter.sources + scatter.source_count) {}
+
+    [[gnu::always_inline]] void target(std::size_t i) const {
+        const std::size_t later = i + ahead.distance();
+        if (all.prefetch_targets && later < all.target_count) prefetch_row(all.targets[later], ahead.bytes());
+    }
+
+    [[gnu::always_inline]] void source(const Source<T>* from) const {
+        if (all.prefetch_sources && from + ahead.distance() < sources_end) {
+            prefetch_row(from[ahead.distance()].row, ahead.bytes());
+        }
+    }
+
+    const Scatter<T>& all;
+    Ahead ahead;
+    const Source<T>* sources_end;
+};
+
+// The product is made once for all targets of a row, and stays in registers.
 template <class Level, Lane T, std::size_t Packs>
-[[gnu::noinline]] void scatter_whole_packs(const Scatter<T>& all) {
+[[gnu::noinline]] void scatter_tile(const Scatter<T>& all) {
     using C = Columns<Level, T, Level::template bytes_for<T>>;
-    constexpr std::size_t bytes = Packs * Level::template bytes_for<T>;
-    for (std::size_t i = 0; i < all.count; ++i) {
-        const std::size_t later = i + kPrefetchDistance;
-        if (all.prefetch && later < all.count) prefetch_row(all.targets[later], bytes);
-        const T* const row = all.rows[i];
-        T* const target = all.targets[i];
-        const T scale = all.scales[i];
+    const ScatterAhead<Level, T> ahead(all);
+    const Tile tile{0, all.columns - C::lanes, 0};
+    std::size_t i = 0;
+    for (const Source<T>* from = all.sources; from < ahead.sources_end; ++from) {
+        ahead.source(from);
+        typename C::P product[Packs];
 #pragma GCC unroll 16
         for (std::size_t p = 0; p < Packs; ++p) {
-            T* const to = target + p * C::lanes;
-            C::store(C::load(to) + C::scaled(C::load(row + p * C::lanes), scale), to);
+            product[p] = C::scaled(C::load(from->row + pack_offset<Packs, C::lanes>(tile, p)), from->scale);
+        }
+        for (const std::size_t end = i + from->count; i < end; ++i) {
+            ahead.target(i);
+            T* const target = all.targets[i];
+            typename C::P sum[Packs];
+#pragma GCC unroll 16
+            for (std::size_t p = 0; p < Packs; ++p) {
+                sum[p] = C::load(target + pack_offset<Packs, C::lanes>(tile, p)) + product[p];
+            }
+#pragma GCC unroll 16
+            for (std::size_t p = 0; p < Packs; ++p) {
+                C::store(sum[p], target + pack_offset<Packs, C::lanes>(tile, p));
+            }
         }
     }
 }
 
 template <class Level, Lane T>
-[[gnu::noinline]] void scatter_rows(const Scatter<T>& all) {
-    constexpr std::size_t lanes = Level::template bytes_for<T> / sizeof(T);
-    if (all.columns == lanes) return scatter_whole_packs<Level, T, 1>(all);
-    if (all.columns == 2 * lanes) return scatter_whole_packs<Level, T, 2>(all);
-    if (all.columns == 4 * lanes) return scatter_whole_packs<Level, T, 4>(all);
-    if (all.columns == 8 * lanes) return scatter_whole_packs<Level, T, 8>(all);
-    const std::size_t row_bytes = all.columns * sizeof(T);
-    const std::size_t bytes = row_bytes < kLongestPrefetch ? row_bytes : kLongestPrefetch;
-    for (std::size_t i = 0; i < all.count; ++i) {
-        const std::size_t later = i + kPrefetchDistance;
-        if (all.prefetch && later < all.count) prefetch_row(all.targets[later], bytes);
-        add_row<Level, T, Level::template bytes_for<T>>(all.rows[i], all.scales[i], all.columns,
-                                                        all.targets[i]);
+[[gnu::noinline]] void scatter_any(const Scatter<T>& all) {
+    const ScatterAhead<Level, T> ahead(all);
+    std::size_t i = 0;
+    for (const Source<T>* from = all.sources; from < ahead.sources_end; ++from) {
+        ahead.source(from);
+        for (const std::size_t end = i + from->count; i < end; ++i) {
+            ahead.target(i);
+            add_row<Level, T, Level::template bytes_for<T>>(from->row, from->scale, all.columns,
+                                                            all.targets[i]);
+        }
     }
+}
+
+template <class Level, Lane T, std::size_t Packs = kMostPacks>
+[[gnu::always_inline]] inline void scatter_packs(std::size_t packs, const Scatter<T>& all) {
+    if constexpr (Packs > 1) {
+        if (packs < Packs) return scatter_packs<Level, T, Packs - 1>(packs, all);
+    }
+    scatter_tile<Level, T, Packs>(all);
+}
+
+template <class Level, Lane T>
+void scatter_rows(const Scatter<T>& all) {
+    constexpr std::size_t lanes = Level::template bytes_for<T> / sizeof(T);
+    if (all.columns < lanes || all.columns > kMostPacks * lanes) return scatter_any<Level, T>(all);
+    scatter_packs<Level, T>((all.columns + lanes - 1) / lanes, all);
 }
 
 template <class Level, Lane T>
@@ -298,6 +452,17 @@ RowLoops<T> loops_of() {
                       nullptr};
     if constexpr (std::same_as<T, Accumulator<T>>) loops.scatter = scatter_rows<Level, T>;
     return loops;
+}
+
+// At addresses that are multiples of 64, and in whole cache lines.
+template <class Level>
+void zeros_past_caches(std::uint8_t* to, std::size_t bytes) {
+    constexpr std::size_t pack_bytes = Level::template bytes_for<std::uint8_t>;
+    using P = Pack<std::uint8_t, pack_bytes>;
+    for (std::size_t at = 0; at < bytes; at += pack_bytes) {
+        Columns<Level, std::uint8_t, pack_bytes>::store_output(P{}, to + at, true);
+    }
+    Level::fence();
 }
 
 }  // namespace gradbag::simd

@@ -21,6 +21,28 @@ struct ShortConversion {
     template <class T, std::size_t PackBytes>
     static constexpr bool converts = Short<T> && PackBytes == 32;
 
+    // Stores past the caches, to an address that is a multiple of the width.
+    template <class T, std::size_t PackBytes>
+    static constexpr bool streams = PackBytes == Bytes;
+
+    template <class P, class T>
+    [[gnu::always_inline]] static void stream(P pack, T* to) {
+        if constexpr (Bytes == 32) {
+            __m256i bits;
+            std::memcpy(&bits, &pack, sizeof(bits));
+            _mm256_stream_si256(reinterpret_cast<__m256i*>(to), bits);
+        } else {
+#if defined(__AVX512F__)
+            __m512i bits;
+            std::memcpy(&bits, &pack, sizeof(bits));
+            _mm512_stream_si512(reinterpret_cast<__m512i*>(to), bits);
+#endif
+        }
+    }
+
+    // Such stores become visible to other threads in their turn only after this.
+    [[gnu::always_inline]] static void fence() { _mm_sfence(); }
+
     template <class P, Short T>
     [[gnu::always_inline]] static P widened(const T* from) {
         const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/grouped_entries.hpp"
+#include "core/sorted_entries.hpp"
 #include "kernels/fill_empty_rows.hpp"
 #include "kernels/fill_empty_rows_grad.hpp"
 #include "kernels/segment_grad.hpp"
@@ -99,16 +101,28 @@ void test_short_floats() {
 
 template <class Word>
 void test_sort(std::size_t count, Word bound) {
-    Buffer<KeyedEntry<Word>> entries(count);
     std::uniform_int_distribution<Word> keys(0, bound);
-    for (std::size_t i = 0; i < count; ++i) entries[i] = {keys(random_bits), static_cast<Word>(i)};
-    std::vector<KeyedEntry<Word>> wanted(entries.data(), entries.data() + count);
+    std::vector<KeyedEntry<Word>> wanted(count);
+    for (std::size_t i = 0; i < count; ++i) wanted[i] = {keys(random_bits), static_cast<Word>(i)};
+    const std::vector<KeyedEntry<Word>> given = wanted;
+    const auto read_keys = [&](std::size_t begin, std::size_t end, auto put) {
+        for (std::size_t i = begin; i < end; ++i) put(i, given[i].key);
+    };
+    const auto read_all = [&](std::size_t begin, std::size_t end, auto put) {
+        for (std::size_t i = begin; i < end; ++i) put(i, given[i].key, given[i].payload);
+    };
     std::ranges::stable_sort(wanted, {}, &KeyedEntry<Word>::key);
-    stable_sort_by_key(entries, bound);
+    const auto sorted = detail::sort_words<Word>(count, read_keys);
+    const auto grouped = detail::group_words<Word>(count, read_all);
+    std::size_t group = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        expect(entries[i].key == wanted[i].key && entries[i].payload == wanted[i].payload,
-               "the sort is stable");
+        const std::size_t position = sorted.in_order() ? i : static_cast<std::size_t>(sorted.positions[i]);
+        expect(sorted.keys[i] == wanted[i].key && position == wanted[i].payload, "the sort is stable");
+        if (grouped.begins[group + 1] == i) ++group;
+        expect(grouped.keys[group] == wanted[i].key && grouped.payloads[i] == wanted[i].payload,
+               "groups are in order, and so are their entries");
     }
+    expect(grouped.groups == (count > 0 ? group + 1 : 0), "every group has a key of its own");
 }
 
 void test_segment_reduce() {
@@ -288,6 +302,7 @@ void test_changing_indices() {
 int main() {
     test_short_floats();
     for (const std::size_t count : {0u, 1u, 64u, 65u, 3000u, 20000u}) {
+        test_sort<std::uint32_t>(count, 500);
         test_sort<std::uint32_t>(count, 100000);
         test_sort<std::uint64_t>(count, std::numeric_limits<std::uint64_t>::max());
     }

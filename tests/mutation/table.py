@@ -46,7 +46,11 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "static_cast<std::size_t>(id) + 2 < finished",
             "ids may decrease by one",
         ),
-        ("[&] { lookup.row(begin); }", "[] {}", "a bad segment id is told before a bad index of the same entry"),
+        (
+            "[&] { reduce.look_up(begin + 1); }",
+            "[] {}",
+            "a bad segment id is told before a bad index of the same entry",
+        ),
     ],
     ("csrc/kernels/segment_grad.hpp", "segment_grad"): [
         ("clear_all(output);", "", "the output does not start from zeros"),
@@ -72,12 +76,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ],
     ("csrc/kernels/segment_groups.hpp", "segment_grad_compact"): [
         ("counted = combiner != Combiner::sum", "counted = combiner == Combiner::mean", "sqrt_n is not counted"),
-        (
-            "scales_[entry - begin] = scale_(segment)",
-            "scales_[entry - begin] = scale_(0)",
-            "all rows get the first scale",
-        ),
-        ("grad_.row(segment)", "grad_.row(0 * segment)", "all rows are the first"),
+        ("scales_[i] = scale_(segment)", "scales_[i] = scale_(0)", "all rows get the first scale"),
+        ("grad.row(segment)", "grad.row(0 * segment)", "all rows are the first"),
     ],
     ("csrc/kernels/segment_scales.hpp", "segment_grad"): [
         ("1.0 / divisor(", "0.5 / divisor(", "shares are half as large"),
@@ -152,32 +152,35 @@ NATIVE: dict[tuple[str, str], Edits] = {
         (".key > moving.key", ".key >= moving.key", "sorting few entries is not stable"),
         ("shift = pass * digit_bits", "shift = 0 * pass * digit_bits", "sorting looks at the lowest digit only"),
     ],
-    ("csrc/core/sorted_entries.hpp", "segment_grad_compact"): [
-        ("if (!all.sorted) stable_sort", "if (all.sorted) stable_sort", "entries are not sorted"),
+    ("csrc/core/sorted_entries.hpp", "fill_empty_rows"): [
+        ("if (!all.sorted) sort_unsorted", "if (all.sorted) sort_unsorted", "entries are not sorted"),
+    ],
+    ("csrc/core/grouped_entries.hpp", "segment_grad_compact"): [
+        ("if (all.sorted) return group_sorted", "if (!all.sorted) return group_sorted", "entries are not sorted"),
     ],
     ("csrc/simd/row_loops_impl.hpp", "loops_baseline"): [
         ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),
         ("return pack / factor;", "return pack * (1 / factor);", "a division is a product with the reciprocal"),
         (
-            "run.factor), run.output + column + p * C::lanes",
-            "run.factor), run.output + p * C::lanes",
+            "T* const output = run.output + tile.column;",
+            "T* const output = run.output;",
             "every tile of columns is written over the first",
         ),
         (
-            "sum[p] += C::scaled(C::load(from + p * C::lanes), scale)",
-            "sum[p] += C::load(from + p * C::lanes)",
+            "sum[p] += C::scaled(C::load(from + pack_offset<Packs, C::lanes>(tile, p)), by);",
+            "sum[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));",
             "rows of a compact gradient are not scaled",
         ),
         (
-            "C::load(to) + C::scaled(C::load(row + p * C::lanes), scale)",
-            "C::scaled(C::load(row + p * C::lanes), scale)",
+            "sum[p] = C::load(target + pack_offset<Packs, C::lanes>(tile, p)) + product[p];",
+            "sum[p] = product[p];",
             "only the last entry of a row counts",
         ),
         ("C::store(last, target + back);", "", "columns after the last whole pack are not added"),
         (
-            "run, run.columns - lanes, slot",
-            "run, column - lanes, slot",
-            "columns after the last whole pack are not written",
+            "pack + 1 < Packs ? pack * Lanes : tile.last",
+            "pack * Lanes",
+            "a last pack that reaches back lies behind the row",
         ),
     ],
     ("csrc/core/half.hpp", "loops_baseline"): [

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/parallel.hpp"
+#include "core/radix_sort.hpp"
+
+namespace gradbag {
+
+// Entries in parts of this many are looked at by different threads.
+inline constexpr std::size_t kPartEntries = 4096;
+
+// Reads entries 0 .. count - 1: read(begin, end, put) calls put(i, key, payload) for each entry of a part, in
+// order, or put(i, key) if the payload of each entry is its position. Several threads do it, each entry is
+// read once, and the lowest that is at fault is found.
+template <class Word, bool HasPayloads = true, class Read>
+UnsortedEntries<Word> read_entries(std::size_t count, const Read& read) {
+    UnsortedEntries<Word> all{Buffer<Word>(count), Buffer<Word>(HasPayloads ? count : 0), 0, true};
+    const Pieces parts(count, kPartEntries);
+    struct Part {
+        Word largest;
+        bool sorted;
+    };
+    std::vector<Part> found(parts.count());
+    parallel_for(parts.count(), threads_for(count), [&](std::size_t part, std::size_t) {
+        Word* const keys = all.keys.data();
+        Word* const payloads = all.payloads.data();
+        Word largest = 0;
+        Word before = 0;
+        bool sorted = true;
+        read(parts.begin(part), parts.end(part), [&](std::size_t i, std::size_t key, auto... payload) {
+            const Word word = static_cast<Word>(key);
+            sorted &= word >= before;
+            before = word;
+            largest = std::max(largest, word);
+            keys[i] = word;
+            ((payloads[i] = static_cast<Word>(payload)), ...);
+        });
+        found[part] = {largest, sorted};
+    });
+    for (std::size_t part = 0; part < found.size(); ++part) {
+        const std::size_t begin = parts.begin(part);
+        all.largest = std::max(all.largest, found[part].largest);
+        all.sorted =
+            all.sorted && found[part].sorted && (begin == 0 || all.keys[begin] >= all.keys[begin - 1]);
+    }
+    return all;
+}
+
+// Whether these keys and payloads fit the shorter word, and the number of entries too.
+inline bool fits_short_words(std::size_t key_bound, std::size_t payload_bound, std::size_t count) {
+    constexpr std::size_t narrow_bound = std::numeric_limits<std::uint32_t>::max();
+    return key_bound <= narrow_bound && payload_bound <= narrow_bound && count <= narrow_bound;
+}
+
+}  // namespace gradbag
