@@ -48,7 +48,7 @@ GRAD_REJECTS = [
         REVERSE,
     ],
     types={"T": ANY},
-    kernel=Kernel("sparse_fill_empty_rows", copies="T", scratch=("nnz", "nnz")),
+    kernel=Kernel("sparse_fill_empty_rows", copies="T", scratch=("nnz", "nnz", "nnz")),
     linear=["values", "default_value"],
     example=Example(
         {
@@ -154,7 +154,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
         REVERSE,
     ],
     types={"T": ANY},
-    kernel=Kernel("ragged_fill_empty_rows", copies="T", scratch=("nnz", "nnz")),
+    kernel=Kernel("ragged_fill_empty_rows", copies="T", scratch=("nnz", "nnz", "nnz")),
     linear=["values", "default_value"],
     example=Example(
         {"value_rowids": [0, 2, 2], "values": [1.0, 2.0, 3.0], "nrows": 4, "default_value": -1.0},

@@ -132,7 +132,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     inputs=[GRAD, INDICES, SEGMENT_IDS, DENSE_OUTPUT_DIM0],
     outputs=[COMPACT_OUTPUT, UNIQUE],
     types={"T": NUMBER, **IDS},
-    kernel=Kernel("sparse_segment_sum_grad_v2", scratch=("n", "n")),
+    kernel=Kernel("sparse_segment_sum_grad_v2", scratch=("n", "n", "n", "n")),
     linear=["grad"],
     example=Example(
         COMPACT_INPUTS, {"output": [[12.0, 6.0], [2.0, 4.0], [6.0, 3.0]], "sorted_unique_indices": [0, 1, 3]}
@@ -161,7 +161,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     inputs=[GRAD, INDICES, SEGMENT_IDS, DENSE_OUTPUT_DIM0],
     outputs=[COMPACT_OUTPUT, UNIQUE],
     types={"T": FLOAT + COMPLEX, **IDS},
-    kernel=Kernel("sparse_segment_mean_grad_v2", scratch=("n", "n")),
+    kernel=Kernel("sparse_segment_mean_grad_v2", scratch=("n", "n", "n", "n")),
     linear=["grad"],
     example=Example(
         COMPACT_INPUTS, {"output": [[4.0, 2.0], [2.0, 4.0], [2.0, 1.0]], "sorted_unique_indices": [0, 1, 3]}
@@ -190,7 +190,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     inputs=[GRAD, INDICES, SEGMENT_IDS, DENSE_OUTPUT_DIM0],
     outputs=[COMPACT_OUTPUT, UNIQUE],
     types={"T": FLOAT + COMPLEX, **IDS},
-    kernel=Kernel("sparse_segment_sqrt_n_grad_v2", scratch=("n", "n")),
+    kernel=Kernel("sparse_segment_sqrt_n_grad_v2", scratch=("n", "n", "n", "n")),
     linear=["grad"],
     example=Example(
         COMPACT_INPUTS,
