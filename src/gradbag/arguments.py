@@ -32,9 +32,10 @@ _INTEGERS = {
 def with_sizes(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     """Python integers for sizes become arrays at once: the commonest call that is not all arrays."""
     changed = values
+    args = op.flat_inputs(len(values))
     for place, value in enumerate(values):
         if type(value) is int:
-            limits = _INTEGERS.get(op.inputs[place].dtype)
+            limits = _INTEGERS.get(args[place].dtype)
             if limits is not None and limits[1] <= value <= limits[2]:
                 if changed is values:
                     changed = list(values)
@@ -87,6 +88,16 @@ def to_dtype(owner: str, argument: str, value: Any, name: str) -> Array:
     )
     op.flat_inputs, op.input_names = lambda _: op.inputs, (argument,)
     return to_arrays(op, [value])[0]
+
+
+def constant(op: Op, name: str, value: Any, dtype: str) -> Array:
+    """The array of an attribute whose dtype is already decided: an array must have it, Python values must fit it."""
+    arg = Arg(name, dtype, "*shape", "")
+    if isinstance(value, np.generic) or not isinstance(value, (int, float, complex, str, bytes, list, tuple)):
+        return _from_array(op, arg, value)
+    if isinstance(value, (list, tuple)) and _all_numpy(value):
+        return _from_array(op, arg, _rectangular(op, arg, value))
+    return _from_python(op, arg, value, None)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes, errors
+from . import arguments, dtypes, errors
 from .spec import REQUIRED, Attr, Op, is_dtype_name
 
 _PYTHON = {"bool": bool, "int": int, "float": float, "string": str}
@@ -26,6 +26,9 @@ def normal(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     for attr in op.attrs:
         value = given.get(attr.name, attr.default)
         values[attr.name] = value if attr.name not in given else normal_value(op, attr, value)
+    for attr in op.attrs:
+        if attr.kind == "tensor":
+            values[attr.name] = arguments.constant(op, attr.name, values[attr.name], values["dtype"])
     return values
 
 
@@ -39,7 +42,7 @@ def normal_value(op: Op, attr: Attr, value: Any) -> Any:
         case "ints":
             return _integers(op, attr, value)
         case "tensor":
-            return np.asarray(value)
+            return value  # the attribute `dtype` decides its form
     if attr.kind == "float" and type(value) is int:
         value = float(value)
     if type(value) is not _PYTHON[attr.kind]:

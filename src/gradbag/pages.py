@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments, dtypes
+from . import arguments, attributes, dtypes
 from .spec import Arg, Op
 
 PRINTING = {"precision": 4, "suppress": True, "linewidth": 100}  # how numbers look in examples
@@ -43,12 +43,16 @@ def example_call(op: Op) -> str:
 
 def example_answer(op: Op) -> str:
     """The example's declared outputs, as Python would print them."""
-    arrays = arguments.to_arrays(op, list(op.example.inputs.values()))
-    inferred = op.infer([a.shape for a in arrays], [dtypes.name_of(a.dtype) for a in arrays])
+    given = op.example.inputs
+    arrays = arguments.to_arrays(op, op.flat([given[name] for name in op.input_names]))
+    attrs = attributes.normal(op, {name: given[name] for name in op.attr_defaults if name in given})
+    inferred = op.infer([a.shape for a in arrays], [dtypes.name_of(a.dtype) for a in arrays], attrs=attrs)
     answers = [
         np.asarray(op.example.outputs[a.name], dtypes.numpy_dtype(name))
         for a, (_, name) in zip(op.outputs, inferred, strict=True)
     ]
+    if not answers:
+        return ""
     return show(answers[0] if op.result is None else op.result._make(answers))
 
 

@@ -63,6 +63,7 @@ def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iter
             arrays = {a.name: _input(a, inputs[a.name], chosen.get(a.dtype, a.dtype)) for a in op.inputs}
             given = {a.name: inputs[a.name] for a in op.attrs if a.name in inputs}
             given |= {v: chosen[v] for v in chosen if v in op.attr_defaults}  # an attribute that is a type variable
+            given |= {a.name: cast(given[a.name], given["dtype"]) for a in op.attrs if a.kind == "tensor"}
             yield Case(op, chosen, arrays, attributes.normal(op, given), label)
 
 
