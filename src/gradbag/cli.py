@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import gradbag
 
 from . import kernels, pages, raw_ops
-from .spec import Op, registry
+from .ops import basic as _basic  # noqa: F401  # declares the basic ops
+from .spec import Op, basic_registry, registry
 from .terminal import Terminal
 
 
@@ -70,20 +71,24 @@ def _ops(options: argparse.Namespace) -> int:
 
 
 def _find(name: str | None) -> list[Op]:
-    """All ops, the op of that name, or the ops whose names contain it."""
+    """All ops, the op of that name, or the ops whose names contain it; the sparse ones first."""
+    every = [*registry, *basic_registry]
     if name is None:
-        return list(registry)
-    if name in registry:
-        return [registry[name]]
+        return every
     wanted = name.replace("_", "").lower()
-    exact = [op for op in registry if op.name.lower() == wanted]
-    return exact or [op for op in registry if wanted in op.name.lower()]
+    exact = [op for op in every if op.name == name] or [op for op in every if op.name.lower() == wanted]
+    return exact or [op for op in every if wanted in op.name.lower()]
 
 
 def _catalogue(found: Sequence[Op], terminal: Terminal) -> None:
-    for category in dict.fromkeys(op.category for op in found):
-        rows = [(op.name, pages.summary(op)) for op in found if op.category == category]
-        terminal.table(("op", "what it does"), rows, title=category.replace("_", " "))
+    columns = ("op", "what it does")
+    sparse = [op for op in found if not op.basic]
+    for category in dict.fromkeys(op.category for op in sparse):
+        rows = [(op.name, pages.summary(op)) for op in sparse if op.category == category]
+        terminal.table(columns, rows, title=category.replace("_", " "))
+    if len(sparse) < len(found):
+        rows = [(op.name, pages.summary(op)) for op in found if op.basic]
+        terminal.table(columns, rows, title="basic ops, for what stands around them in a graph")
     terminal.text(f"{len(found)} ops. `gradbag ops NAME` shows one.")
 
 
@@ -93,13 +98,15 @@ def _page(op: Op, terminal: Terminal) -> None:
     if pages.details(op):
         terminal.verbatim("\n" + pages.details(op) + "\n")
     columns = ("", "dtype", "shape", "")
-    terminal.table(columns, [(a.name, a.dtype, f"[{a.shape}]", a.doc) for a in op.inputs], title="inputs")
+    inputs = [(a.name, f"list of {a.dtype}" if a.many else a.dtype, f"[{a.shape}]", a.doc) for a in op.inputs]
+    terminal.table(columns, inputs, title="inputs")
     if op.attrs:
-        terminal.table(columns, [(a.name, "bool", f"= {a.default}", a.doc) for a in op.attrs], title="settings")
+        settings = [(a.name, pages.KINDS[a.kind], pages.default_text(a), a.doc) for a in op.attrs]
+        terminal.table(("", "kind", "default", ""), settings, title="settings")
     terminal.table(columns, [(a.name, a.dtype, f"[{a.shape}]", a.doc) for a in op.outputs], title="outputs")
-    terminal.table(
-        ("type", "may be"), [(name, ", ".join(allowed)) for name, allowed in op.types.items()], title="dtypes"
-    )
+    if op.types:
+        types = [(name, ", ".join(allowed)) for name, allowed in op.types.items()]
+        terminal.table(("type", "may be"), types, title="dtypes")
     if op.sized_outputs:
         terminal.text(pages.out_text(op))
     terminal.text(pages.gradient_text(op))

@@ -8,8 +8,19 @@ from typing import Any
 import numpy as np
 
 from . import arguments, attributes, dtypes
-from .spec import Arg, Op
+from .spec import REQUIRED, Arg, Attr, Op
 
+# What an attribute of each kind is, in words.
+KINDS = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "string": "str",
+    "type": "name of a dtype",
+    "shape": "list of sizes, None for unknown ones",
+    "ints": "list of ints",
+    "tensor": "array",
+}
 PRINTING = {"precision": 4, "suppress": True, "linewidth": 100}  # how numbers look in examples
 
 
@@ -26,11 +37,23 @@ def details(op: Op) -> str:
 def type_text(op: Op, arg: Arg) -> str:
     """The dtypes of an argument in words: 'int64' or 'T: float32, float64'."""
     names = ", ".join(op.allowed(arg))
-    return f"{arg.dtype}: {names}" if arg.dtype in op.types else names
+    text = f"{arg.dtype}: {names}" if arg.dtype in op.types else names
+    return f"list of {text}" if arg.many else text
+
+
+def kind_text(op: Op, attr: Attr) -> str:
+    """What an attribute may be: its kind, and the choices where there are only some."""
+    choices = attr.allowed or op.types.get(attr.name, ())
+    return KINDS[attr.kind] + (f": {', '.join(choices)}" if choices else "")
+
+
+def default_text(attr: Attr) -> str:
+    """The default of an attribute as Python would print it."""
+    return "required" if attr.default is REQUIRED else repr(attr.default)
 
 
 def signature(op: Op) -> str:
-    settings = [f"{name}={default}" for name, default in op.attr_defaults.items()]
+    settings = [a.name if a.default is REQUIRED else f"{a.name}={a.default!r}" for a in op.attrs]
     others = ["name=None", *(["out=None"] if op.sized_outputs else [])]
     return f"{op.name}({', '.join([*op.input_names, *settings, *others])})"
 
@@ -83,7 +106,9 @@ def docstring(op: Op) -> str:
     """What `help(gradbag.raw_ops.X)` shows."""
     parts = [summary(op), details(op), "Args:"]
     parts[-1] += "".join(f"\n    {a.name}: {type_text(op, a)}; shape [{a.shape}]. {a.doc}" for a in op.inputs)
-    parts[-1] += "".join(f"\n    {a.name}: {type(a.default).__name__}, default {a.default}. {a.doc}" for a in op.attrs)
+    for a in op.attrs:
+        default = "required" if a.default is REQUIRED else f"default {a.default!r}"
+        parts[-1] += f"\n    {a.name}: {kind_text(op, a)}; {default}. {a.doc}"
     parts[-1] += "\n    name: ignored, for TensorFlow's sake."
     parts[-1] += out_text(op) and f"\n    {out_text(op)}"
     parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))
@@ -101,9 +126,7 @@ def markdown(op: Op) -> str:
     lines += ["```python", f"gradbag.raw_ops.{signature(op)}", "```", ""]
     lines += _table("input", [(f"`{a.name}`", type_text(op, a), f"`[{a.shape}]`", a.doc) for a in op.inputs])
     if op.attrs:
-        lines += _table(
-            "setting", [(f"`{a.name}`", type(a.default).__name__, f"`{a.default}`", a.doc) for a in op.attrs]
-        )
+        lines += _table("setting", [(f"`{a.name}`", kind_text(op, a), f"`{default_text(a)}`", a.doc) for a in op.attrs])
     lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
     if op.sized_outputs:
         lines += [out_text(op).replace("out:", "`out`:", 1), ""]
@@ -126,17 +149,31 @@ def block(op: Op) -> dict[str, Any]:
             "type": arg.dtype,
             "dtypes": list(op.allowed(arg)),
             "shape": arg.shape,
+            "many": arg.many,
             "doc": arg.doc,
+        }
+
+    def setting(attr: Attr) -> dict[str, Any]:
+        required = attr.default is REQUIRED
+        default = op.example.inputs[attr.name] if required else attr.default
+        return {
+            "name": attr.name,
+            "kind": attr.kind,
+            "required": required,
+            "default": list(default) if isinstance(default, tuple) else default,
+            "choices": list(attr.allowed or op.types.get(attr.name, ())),
+            "doc": attr.doc,
         }
 
     made = {
         "op": op.name,
+        "basic": op.basic,
         "category": op.category,
         "summary": summary(op),
         "help": markdown(op),
         "inputs": [{**port(a), "default": op.example.inputs[a.name]} for a in op.inputs],
         "outputs": [port(a) for a in op.outputs],
-        "attrs": [{"name": a.name, "default": a.default, "doc": a.doc} for a in op.attrs],
+        "attrs": [setting(a) for a in op.attrs],
         "differentiable": list(op.differentiable),
     }
     json.dumps(made)  # a declaration whose example is not plain data is refused here, not in a browser

@@ -4,7 +4,8 @@
     >>> gradbag.raw_ops.SparseSegmentSum(data=[[1.0], [2.0]], indices=[0, 1], segment_ids=[0, 0])
     array([[3.]], dtype=float32)
 
-Every op of the registry is an attribute of this module; `dir(gradbag.raw_ops)` lists them.
+Every op is an attribute of this module; `dir(gradbag.raw_ops)` lists them: the sparse ops, then the basic ones that a
+graph needs around them.
 
 `out` is an array to write the output into, or a tuple of arrays and Nones for several outputs. It must be exactly what
 the call would allocate, and overlap nothing else in the call; that is checked before anything is written. If the call
@@ -131,4 +132,5 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    return [op.name for op in registry]
+    import_module(f"{__package__}.ops.basic")
+    return [op.name for op in (*registry, *basic_registry)]

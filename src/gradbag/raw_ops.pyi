@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .kernels import Out
 from .spec import Op
@@ -244,3 +244,638 @@ def SparseSliceGrad(
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""
+
+def Conj(
+    *,
+    input: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The complex numbers with the other sign of their imaginary parts."""
+
+def AddV2(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of two arrays, element by element."""
+
+def Add(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of two arrays, element by element; strings are joined."""
+
+def AddN(
+    *,
+    inputs: Sequence[ArrayLike],
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of a list of arrays of one shape; nothing is stretched."""
+
+def Sub(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The difference of two arrays, element by element."""
+
+def Mul(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The product of two arrays, element by element."""
+
+def SquaredDifference(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The square of the difference, element by element; of complex numbers, the square of its size."""
+
+def Neg(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The numbers with the other sign."""
+
+def Square(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The squares."""
+
+def Abs(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The numbers without their signs."""
+
+def Sign(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """-1, 0 or 1; of a complex number, the number of size 1 with its direction."""
+
+def Tanh(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The hyperbolic tangent of each number."""
+
+def TanhGrad(
+    *,
+    y: ArrayLike,
+    dy: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Tanh, from its result: `dy * (1 - y * y)`."""
+
+def Sigmoid(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The logistic function `1 / (1 + exp(-x))` of each number."""
+
+def SigmoidGrad(
+    *,
+    y: ArrayLike,
+    dy: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Sigmoid, from its result: `dy * y * (1 - y)`."""
+
+def Softplus(
+    *,
+    features: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The logarithm `log(1 + exp(x))` of each number: nearly x where it is large, nearly 0 where it is small."""
+
+def SoftplusGrad(
+    *,
+    gradients: ArrayLike,
+    features: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Softplus, from its operand: `gradients / (1 + exp(-features))`."""
+
+def Relu(
+    *,
+    features: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The positive numbers, and 0 in place of the negative ones."""
+
+def ReluGrad(
+    *,
+    gradients: ArrayLike,
+    features: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Relu: it passes where the feature, or what Relu gave for it, is positive."""
+
+def Cast(
+    *,
+    x: ArrayLike,
+    DstT: DTypeLike,
+    Truncate: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The same numbers in another dtype: floats become integers by dropping the fraction, complex ones lose their"""
+
+def Equal(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    incompatible_shape_error: bool = True,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether the elements of two arrays are equal."""
+
+def NotEqual(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    incompatible_shape_error: bool = True,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether the elements of two arrays differ."""
+
+def Less(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether the elements of the first array are less than those of the second."""
+
+def LessEqual(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether the elements of the first array are at most those of the second."""
+
+def Greater(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether the elements of the first array are greater than those of the second."""
+
+def GreaterEqual(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether the elements of the first array are at least those of the second."""
+
+def Maximum(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The larger of two elements; NaN where one of them is. Of equal ones, the first gets the gradient."""
+
+def Minimum(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The smaller of two elements; NaN where one of them is. Of equal ones, the first gets the gradient."""
+
+def Const(
+    *,
+    value: ArrayLike,
+    dtype: DTypeLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A value that is part of the graph."""
+
+def Fill(
+    *,
+    dims: ArrayLike,
+    value: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """An array that has the same value everywhere."""
+
+def ZerosLike(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Zeros in the shape and dtype of an array."""
+
+def OnesLike(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Ones in the shape and dtype of an array."""
+
+def Range(
+    *,
+    start: ArrayLike,
+    limit: ArrayLike,
+    delta: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Numbers from a first one in equal steps."""
+
+def RealDiv(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The quotient of two arrays, element by element."""
+
+def DivNoNan(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The quotient of two arrays, element by element; 0 where the divisor is 0."""
+
+def FloorDiv(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The quotient of two arrays, rounded down to a whole number."""
+
+def FloorMod(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """What the division that rounds down leaves; it has the sign of the divisor."""
+
+def Reciprocal(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """One divided by each number."""
+
+def ReciprocalGrad(
+    *,
+    y: ArrayLike,
+    dy: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Reciprocal, from its result: `-dy * conj(y) ** 2`; 0 where dy is."""
+
+def Exp(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The exponential function of each number."""
+
+def Log(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The natural logarithm of each number."""
+
+def Log1p(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The natural logarithm of one more than each number, exact for small ones too."""
+
+def Gather(
+    *,
+    params: ArrayLike,
+    indices: ArrayLike,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Rows of a table, by their numbers; the older form of GatherV2."""
+
+def GatherV2(
+    *,
+    params: ArrayLike,
+    indices: ArrayLike,
+    axis: ArrayLike,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Slices of an array along an axis, by their numbers."""
+
+def NoOp(
+    *,
+    name: str | None = None,
+) -> None:
+    """Nothing; it stands for the ops that must run before it."""
+
+def Identity(
+    *,
+    input: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The input, as it is."""
+
+def Snapshot(
+    *,
+    input: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A copy of the input."""
+
+def StopGradient(
+    *,
+    input: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The input, as if it were a constant: nothing is differentiated through it."""
+
+def PreventGradient(
+    *,
+    input: ArrayLike,
+    message: str = '',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The input, through which nothing may be differentiated: asking for its gradient is an error."""
+
+def ConcatV2(
+    *,
+    values: Sequence[ArrayLike],
+    axis: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Arrays put one behind the other, along an axis that they have."""
+
+def Concat(
+    *,
+    concat_dim: ArrayLike,
+    values: Sequence[ArrayLike],
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Arrays put one behind the other; the older form of ConcatV2."""
+
+def Pack(
+    *,
+    values: Sequence[ArrayLike],
+    axis: int = 0,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Arrays side by side, along a new axis."""
+
+def LogicalAnd(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether both are true, element by element."""
+
+def LogicalOr(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether one of both is true, or both, element by element."""
+
+def LogicalNot(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Whether each element is false."""
+
+def Select(
+    *,
+    condition: ArrayLike,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Elements of one array where a condition holds, and of another where it does not, without stretching."""
+
+def SelectV2(
+    *,
+    condition: ArrayLike,
+    t: ArrayLike,
+    e: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Elements of one array where a condition holds, and of another where it does not."""
+
+def MatMul(
+    *,
+    a: ArrayLike,
+    b: ArrayLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The product of two matrices."""
+
+def Pow(
+    *,
+    x: ArrayLike,
+    y: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The first operand to the power of the second, element by element."""
+
+def Sqrt(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The square roots."""
+
+def SqrtGrad(
+    *,
+    y: ArrayLike,
+    dy: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Sqrt, from its result: `dy / 2 / conj(y)`; 0 where dy is."""
+
+def Rsqrt(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """One divided by the square roots."""
+
+def RsqrtGrad(
+    *,
+    y: ArrayLike,
+    dy: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of Rsqrt, from its result: `-dy / 2 * conj(y) ** 3`; 0 where dy is."""
+
+def Sum(
+    *,
+    input: ArrayLike,
+    axis: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sums along axes."""
+
+def Mean(
+    *,
+    input: ArrayLike,
+    axis: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The means along axes; of integers, without the fraction, and of none at all 0."""
+
+def Max(
+    *,
+    input: ArrayLike,
+    axis: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The largest elements along axes, NaN where there is one; of none at all, the smallest number there is."""
+
+def Min(
+    *,
+    input: ArrayLike,
+    axis: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The smallest elements along axes, NaN where there is one; of none at all, the largest number there is."""
+
+def Prod(
+    *,
+    input: ArrayLike,
+    axis: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The products along axes."""
+
+def L2Loss(
+    *,
+    t: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Half the sum of the squares of all elements."""
+
+class _BroadcastGradientArgs(NamedTuple):
+    r0: NDArray[Any]
+    r1: NDArray[Any]
+
+def BroadcastGradientArgs(
+    *,
+    s0: ArrayLike,
+    s1: ArrayLike,
+    name: str | None = None,
+) -> _BroadcastGradientArgs:
+    """Along which axes to sum a gradient, to undo that two operands were stretched to each other."""
+
+def Tile(
+    *,
+    input: ArrayLike,
+    multiples: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Copies of an array, as many along each axis as asked for."""
+
+def BroadcastTo(
+    *,
+    input: ArrayLike,
+    shape: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """An array stretched to a shape: the values along an axis of length one are repeated, and axes are put in front."""
+
+def Reshape(
+    *,
+    tensor: ArrayLike,
+    shape: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The same values, in the same order, in another shape."""
+
+def ExpandDims(
+    *,
+    input: ArrayLike,
+    axis: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The same values with one more axis, of length one."""
+
+def Squeeze(
+    *,
+    input: ArrayLike,
+    squeeze_dims: int | Sequence[int] = (),
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The same values without axes of length one."""
+
+def Transpose(
+    *,
+    x: ArrayLike,
+    perm: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The same values with the axes in another order."""
+
+def InvertPermutation(
+    *,
+    x: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Where each number stands in a permutation."""
+
+def Shape(
+    *,
+    input: ArrayLike,
+    out_type: DTypeLike = 'int32',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The lengths of an array's axes."""
+
+def Size(
+    *,
+    input: ArrayLike,
+    out_type: DTypeLike = 'int32',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """How many elements an array has."""
+
+def Rank(
+    *,
+    input: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """How many axes an array has."""

@@ -212,7 +212,12 @@ class Op:
 
     @functools.cached_property
     def sized_outputs(self) -> tuple[str, ...]:
-        """The outputs whose sizes are known before anything is counted, so that a caller can bring the array."""
+        """The outputs whose sizes are known before anything is counted, so that a caller can bring the array.
+
+        A basic op has none: NumPy makes its results.
+        """
+        if self.basic:
+            return ()
         counted = set(self.counted_words)
         if counted and self.size_rule is not None:
             sizes = self.size_rule(*[np.asarray(value) for value in self.example.inputs.values()])

@@ -23,7 +23,8 @@ class Out:
 
     def __init__(self, op: Op, out: Any) -> None:
         if not op.sized_outputs:
-            raise TypeError(f"{op.name} takes no out: the sizes of its outputs are only known when they are counted")
+            why = "it is a basic op" if op.basic else "the sizes of its outputs are only known when they are counted"
+            raise TypeError(f"{op.name} takes no out: {why}")
         names = [arg.name for arg in op.outputs]
         if op.result is None:
             self.arrays, self.labels = [out], ["out"]

@@ -146,3 +146,136 @@ def gatherings(rng: Rng) -> Drawn:
 def row_gatherings(rng: Rng) -> Drawn:
     for shape, indices in [((5, 3), (4,)), ((5, 3), (2, 2)), ((4,), ()), ((0, 3), (0,)), ((3, 0), (2,))]:
         yield {"params": rng.uniform(0.5, 9.0, shape), "indices": rng.integers(0, max(shape[0], 1), indices)}
+
+
+def slices(rng: Rng) -> Drawn:
+    for shape, begin, size in [
+        ((3, 4), (1, 0), (2, 3)),
+        ((3, 4), (1, 2), (-1, -1)),
+        ((2, 1, 3), (0, 0, 1), (2, 1, 1)),
+        ((3, 4), (3, 0), (0, 4)),
+        ((), (), ()),
+    ]:
+        yield {"input": rng.uniform(0.5, 9.0, shape), "begin": np.array(begin, int), "size": np.array(size, int)}
+
+
+# Shape, begin, end, strides, masks and the shape of the window.
+WINDOWS: list[tuple[Any, ...]] = [
+    ((3, 4), [1, 0], [3, 4], [1, 2], {}, (2, 2)),
+    ((3, 4), [-1, 9], [-9, -9], [-1, -3], {}, (3, 2)),
+    ((3, 4), [1, 1], [0, 0], [1, -1], {"begin_mask": 3, "end_mask": 3}, (3, 4)),
+    ((3, 4), [1, 0], [0, 0], [1, 1], {"shrink_axis_mask": 1, "end_mask": 2}, (4,)),
+    ((3, 4), [-1, 2], [0, 0], [1, 1], {"shrink_axis_mask": 3, "begin_mask": 1}, ()),
+    ((2, 3, 4), [0, 0, 1], [1, 0, 3], [1, 1, 1], {"ellipsis_mask": 2}, (1, 3, 2)),
+    ((2, 3, 4), [0, 0, 0, 1], [0, 0, 0, 3], [1, 1, 1, 1], {"ellipsis_mask": 2, "new_axis_mask": 5}, (1, 2, 3, 1, 2)),
+    ((2, 3), [0, 0, 0], [0, 1, 2], [1, 1, 1], {"new_axis_mask": 1, "shrink_axis_mask": 1}, (1, 1, 2)),
+    ((2, 3), [2, 0], [1, 3], [1, 1], {}, (0, 3)),
+    ((), [0], [0], [1], {"new_axis_mask": 1}, (1,)),
+    ((3,), [], [], [], {}, (3,)),
+]
+
+
+def strided_slices(rng: Rng) -> Drawn:
+    for shape, begin, end, strides, masks, _ in WINDOWS:
+        entries = {"begin": np.array(begin, int), "end": np.array(end, int), "strides": np.array(strides, int)}
+        yield {"input": rng.uniform(0.5, 9.0, shape), **entries, **masks}
+
+
+def strided_gradients(rng: Rng) -> Drawn:
+    for shape, begin, end, strides, masks, window in WINDOWS:
+        entries = {"begin": np.array(begin, int), "end": np.array(end, int), "strides": np.array(strides, int)}
+        yield {"shape": np.array(shape, int), **entries, "dy": rng.uniform(0.5, 9.0, window), **masks}
+
+
+def paddings(rng: Rng) -> Drawn:
+    for shape, around in [((3, 4), [[1, 2], [0, 1]]), ((2,), [[0, 0]]), ((0, 2), [[1, 0], [0, 3]]), ((), [])]:
+        yield {"input": rng.uniform(0.5, 9.0, shape), "paddings": np.array(around, int).reshape(-1, 2)}
+
+
+def segments(rng: Rng) -> Drawn:
+    for shape, ids in [((5, 3), [0, 0, 1, 3, 3]), ((4,), [0, 1, 2, 3]), ((3, 0), [0, 0, 2]), ((0, 2), []), ((2, 2, 2), [1, 1])]:
+        yield {"data": rng.uniform(0.5, 9.0, shape), "segment_ids": np.array(ids, int)}
+
+
+def unsorted_segments(rng: Rng) -> Drawn:
+    for shape, ids, count in [
+        ((5, 3), [2, 0, 2, -1, 0], 4),
+        ((2, 3, 2), [[0, 1, 1], [2, 0, -7]], 3),
+        ((4,), [0, 0, 0, 0], 1),
+        ((2, 3), 1, 2),
+        ((0, 2), [], 3),
+        ((2, 2), [-1, -1], 0),
+    ]:
+        yield {"data": rng.uniform(0.5, 9.0, shape), "segment_ids": np.array(ids, int), "num_segments": count}
+
+
+def orderings(rng: Rng) -> Drawn:
+    for shape, count in [((3, 5), 2), ((7,), 7), ((2, 2, 4), 1), ((4,), 0), ((0, 3), 2)]:
+        values = rng.permutation(np.arange(1.0, 1.0 + np.prod(shape))).reshape(shape)
+        yield {"input": values, "k": count}
+
+
+def bounds(rng: Rng) -> Drawn:
+    for rows, inputs, values in [(2, 5, 4), (1, 1, 3), (3, 0, 2), (0, 2, 2), (2, 6, 0)]:
+        given = np.sort(rng.integers(0, 6, (rows, inputs)), 1)
+        yield {"sorted_inputs": given, "values": rng.integers(-1 if inputs > 5 else 0, 8, (rows, values))}
+
+
+def repeated(rng: Rng) -> Drawn:
+    for values in ([3, 1, 3, 3, 2, 1], [5], [], [0, 0, 0]):
+        yield {"x": np.array(values, float)}
+
+
+def marks(rng: Rng) -> Drawn:
+    for shape in [(3, 4), (2, 1, 3), (5,), (0, 2)]:
+        yield {"condition": rng.integers(0, 2, shape)}
+
+
+def scatterings(rng: Rng) -> Drawn:
+    for indices, shape, count in [
+        ([[0, 1], [1, 0], [1, 2]], [2, 3], 3),
+        ([1, 3], [5], 2),
+        ([1, 3], [5], None),
+        (2, [4], None),
+        (np.zeros((0, 2)), [2, 2], 0),
+    ]:
+        values = rng.uniform(0.5, 9.0, () if count is None else count)
+        places = np.array(indices, int)
+        yield {"sparse_indices": places, "output_shape": shape, "sparse_values": values, "default_value": rng.uniform(1, 9)}
+    # Not in order, one place twice: the later value stays.
+    yield {
+        "sparse_indices": np.array([3, 1, 3]),
+        "output_shape": [4],
+        "sparse_values": rng.uniform(0.5, 9.0, 3),
+        "default_value": 7.0,
+        "validate_indices": False,
+    }
+
+
+def products(rng: Rng) -> Drawn:
+    for (rows, columns), inner, nnz in [((3, 4), 2, 5), ((2, 2), 1, 6), ((4, 1), 3, 0), ((2, 3), 0, 2), ((1, 5), 4, 9)]:
+        indices = np.stack([rng.integers(0, rows, nnz), rng.integers(0, columns, nnz)], 1)
+        for adjoint_a in (False, True):
+            for adjoint_b in (False, True):
+                b = rng.uniform(0.5, 2.0, (rows if adjoint_a else columns, inner))
+                yield {
+                    "a_indices": indices,
+                    "a_values": rng.uniform(0.5, 2.0, nnz),
+                    "a_shape": [rows, columns],
+                    "b": b.T if adjoint_b else b,
+                    "adjoint_a": adjoint_a,
+                    "adjoint_b": adjoint_b,
+                }
+
+
+def running_sums(rng: Rng) -> Drawn:
+    for shape, axis in [((3, 4), 0), ((3, 4), -1), ((2, 1, 3), 1), ((0, 2), 0), ((5,), 0)]:
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                x = rng.uniform(0.5, 2.0, shape)
+                yield {"x": x, "axis": axis, "exclusive": exclusive, "reverse": reverse}
+
+
+def assignments(rng: Rng) -> Drawn:
+    for shape in SHAPES:
+        yield {"ref": rng.uniform(4.5, 9.0, shape), "value": rng.uniform(0.5, 4.0, shape)}
