@@ -27,6 +27,7 @@ _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 4096
 _MOST_AXES = 32
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)  # devices, on Windows
+_PLAIN = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|S[0-9]{1,6})")
 # What a `.npy` header calls a dtype that NumPy itself does not have, with the name that says it.
 _RAW = {"bfloat16": "<V2"}
 
@@ -115,7 +116,7 @@ def _parse(content: bytes, name: str) -> Array:
     memory.reserve(name, [("the array", shape, dtype.itemsize)])
     array = np.frombuffer(body, dtype).reshape(shape, order="F" if fortran else "C")
     if dtype.kind == "b":
-        return array.view(np.uint8) != 0  # a byte may be neither 0 nor 1
+        return np.not_equal(array.view(np.uint8), 0)  # a byte may be neither 0 nor 1
     if dtype.kind == "S":
         words = np.empty(shape, object)
         words[...] = array
@@ -126,7 +127,9 @@ def _parse(content: bytes, name: str) -> Array:
 def _dtype(described: object) -> np.dtype[Any]:
     if described == _RAW["bfloat16"]:
         return dtypes.numpy_dtype("bfloat16")
-    if not isinstance(described, str) or not re.fullmatch(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|S[0-9]{1,6})", described):
+    if not isinstance(described, str) or not re.fullmatch(
+        r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|S[0-9]{1,6})", described
+    ):
         raise ValueError(f"arrays of {repr(described)[:60]} are not read, only of numbers and bytes")
     return np.dtype(described)
 

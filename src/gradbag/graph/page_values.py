@@ -84,6 +84,11 @@ def natural(value: Any, takes_text: bool) -> Any:
     return _mapped(value, lambda leaf: _number(leaf) if isinstance(leaf, str) else leaf)
 
 
+def is_whole(text: str) -> bool:
+    """Whether a string is an integer that JSON cannot write."""
+    return _DIGITS.fullmatch(text) is not None
+
+
 def count(value: Any) -> int:
     """How many elements a nested list has."""
     waiting, total = [value], 0

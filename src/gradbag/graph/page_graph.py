@@ -1,0 +1,265 @@
+"""From a page to a graph: a node's id is its name, a literal in a port becomes a Const called node/port.
+
+Everything that is right is built, and everything that is wrong is listed; what reads a broken node is left out quietly,
+for it has no fault of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import arguments, attributes, dtypes, errors
+from ..spec import Arg, Attr, Op, basic_registry, registry
+from . import ops as _declared  # noqa: F401  # declares the basic ops
+from . import page_values
+from .graph import Graph, Node, Output, check_name
+from .page_links import Problem, is_link, order, split
+from .page_model import Page
+from .page_values import LiteralError
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Drawn:
+    """What a page became: the graph of its sound nodes, and the list of all problems."""
+
+    graph: Graph = field(default_factory=Graph)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def draw(page: Page) -> Drawn:
+    """Build all of a page that can be built."""
+    drawn = Drawn()
+    nodes = page.nodes
+    if not isinstance(page.document.get("nodes"), dict):
+        drawn.problems.append(Problem("", "nodes", "must be an object of nodes by their ids"))
+    names, cycles = order(nodes)
+    drawn.problems += cycles
+    for name in names:
+        NodeBuilder(page, drawn, name, nodes[name]).build()
+    return drawn
+
+
+def to_graph(page: Page) -> Graph:
+    """The graph of a page; a page with problems raises the first of them, and tells how many there are."""
+    drawn = draw(page)
+    refuse(drawn.problems)
+    return drawn.graph
+
+
+def refuse(problems: list[Problem]) -> None:
+    """Raise the first of some problems."""
+    if problems:
+        first, more = problems[0], len(problems) - 1
+        rest = f" (and {more} more problem{'s' if more > 1 else ''}: `gradbag check` lists them)" if more else ""
+        raised = errors.about(first.port, errors.InvalidArgumentError(f"{first}{rest}"))
+        raised.node = first.node
+        raise raised
+
+
+class NodeBuilder:
+    """One node of a page on its way into the graph."""
+
+    def __init__(self, page: Page, drawn: Drawn, name: str, entry: Any) -> None:
+        self.page, self.drawn, self.name, self.entry = page, drawn, name, entry
+        self.graph = drawn.graph
+        self.sound = True  # no problem of its own, and none at what it reads
+
+    def build(self) -> None:
+        op = self._op()
+        if op is None:
+            return
+        attrs = self._attrs(op)
+        ports = self._ports(op)
+        control = self._control()
+        if not self.sound:
+            return
+        self._wire(op, attrs, ports, control)
+
+    def problem(self, port: str, text: str) -> None:
+        self.sound = False
+        self.drawn.problems.append(Problem(self.name, port, text))
+
+    # ------------------------------------------------------------------ op and attributes
+    def _op(self) -> Op | None:
+        try:
+            check_name(self.name)
+        except errors.Error as problem:
+            self.problem("", str(problem))
+            return None
+        if not isinstance(self.entry, dict):
+            self.problem("", "must be an object with an op")
+            return None
+        name = self.entry.get("op")
+        op = (registry.get(name) or basic_registry.get(name)) if isinstance(name, str) else None
+        if op is None:
+            what = f"there is no op {name[:80]!r}" if isinstance(name, str) else "op must be the name of an op"
+            self.problem("", f"{what}; `gradbag ops` lists them")
+        return op
+
+    def _part(self, key: str) -> dict[str, Any]:
+        part = self.entry.get(key, {})
+        if not isinstance(part, dict):
+            self.problem("", f"{key} must be an object")
+            return {}
+        return part
+
+    def _attrs(self, op: Op) -> dict[str, Any]:
+        given = self._part("attrs") if "attrs" in self.entry else {}
+        for name in given:
+            if name not in op.attr_defaults:
+                known = ", ".join(op.attr_defaults) or "none"
+                self.problem(name, f"{op.name} has no attribute {name[:80]!r}; it takes {known}")
+        found: dict[str, Any] = {}
+        # Types first: they decide how the arrays beside them are read.
+        for attr in sorted(op.attrs, key=lambda a: a.kind == "tensor") if given else op.attrs:
+            if attr.name in given:
+                try:
+                    found[attr.name] = self._attr(op, attr, given[attr.name], found)
+                except LiteralError as problem:
+                    self.problem(attr.name, f"{op.name}: {attr.name} {problem}")
+                except errors.Error as problem:
+                    self.problem(attr.name, str(problem))
+        for name in op.required_attrs:
+            if name not in given and not (name == "dtype" and "dtype" in found):
+                self.problem(name, f"{op.name}: the attribute {name} is required")
+        return found
+
+    def _attr(self, op: Op, attr: Attr, value: Any, found: dict[str, Any]) -> Any:
+        if attr.kind == "tensor":
+            array = self.page.array(value, found.get("dtype"))
+            if array is None:
+                bare = value["value"] if isinstance(value, dict) else value
+                return page_values.natural(bare, takes_text=True)
+            if "dtype" in op.attr_defaults:
+                found.setdefault("dtype", dtypes.name_of(array.dtype))
+            return array
+        if attr.kind == "float" and isinstance(value, str):
+            value = float(page_values.to_array(value, "float64"))
+        elif attr.kind == "int" and isinstance(value, str):
+            value = int(page_values.to_array(value, "int64"))
+        elif attr.kind == "ints" and isinstance(value, list):
+            value = [int(one) if isinstance(one, str) and page_values.is_whole(one) else one for one in value]
+        return attributes.normal_value(op, attr, value)
+
+    # ------------------------------------------------------------------ inputs
+    def _ports(self, op: Op) -> list[tuple[str, Arg, Any]]:
+        """Each input, flat: what to call it, its declaration, and the output or the literal that it gets."""
+        given = self._part("in") if "in" in self.entry else {}
+        for port in given:
+            if port not in op.input_names:
+                known = ", ".join(op.input_names) or "none"
+                self.problem(port, f"{op.name} has no input {port[:80]!r}; it takes {known}")
+        ports: list[tuple[str, Arg, Any]] = []
+        for arg in op.inputs:
+            if arg.name not in given:
+                self.problem(arg.name, f"{op.name}: the input {arg.name} is missing")
+                continue
+            value = given[arg.name]
+            if not arg.many:
+                ports.append((arg.name, arg, self._source(arg.name, value)))
+            elif isinstance(value, list):
+                ports += [(f"{arg.name}[{k}]", arg, self._source(f"{arg.name}[{k}]", v)) for k, v in enumerate(value)]
+            else:
+                self.problem(arg.name, f"{op.name}: {arg.name} must be a list of links and values")
+        return ports
+
+    def _source(self, port: str, value: Any) -> Any:
+        """The output that a link names; a literal as it is."""
+        if value is None:
+            self.problem(port, "is empty: it needs a link or a value")
+            return None
+        return self._linked(port, value["from"]) if is_link(value) else value
+
+    def _linked(self, port: str, source: Any) -> Output | None:
+        nodes = self.page.nodes
+        if not isinstance(source, str):
+            self.problem(port, 'a link is {"from": "node"} or {"from": "node.port"}')
+            return None
+        name, wanted = (source, "") if source in nodes else split(nodes, source)
+        if name not in nodes:
+            self.problem(port, f"is wired to {source[:80]!r}, which is not on the page")
+            return None
+        if name not in self.graph:
+            self.sound = False  # said there
+            return None
+        node = self.graph.node(name)
+        if wanted:
+            try:
+                return node.output(wanted)
+            except errors.Error as problem:
+                self.problem(port, str(problem))
+                return None
+        if len(node.dtypes) == 1:
+            return Output(node, 0)
+        outputs = ", ".join(f"{name}.{arg.name}" for arg in node.op.outputs)
+        self.problem(port, f"{name} has {len(node.dtypes)} outputs, the link must name one: {outputs or 'none'}")
+        return None
+
+    def _control(self) -> list[Node]:
+        after = self.entry.get("after", [])
+        if not isinstance(after, list) or not all(isinstance(name, str) for name in after):
+            self.problem("after", "must be a list of nodes")
+            return []
+        for name in after:
+            if name not in self.page.nodes:
+                self.problem("after", f"names {name[:80]!r}, which is not on the page")
+            elif name not in self.graph:
+                self.sound = False
+        return [self.graph.node(name) for name in after] if self.sound else []
+
+    # ------------------------------------------------------------------ the node itself
+    def _wire(self, op: Op, attrs: dict[str, Any], ports: list[tuple[str, Arg, Any]], control: list[Node]) -> None:
+        outputs: list[Any] = [value for _, _, value in ports]
+        try:
+            if any(not isinstance(value, Output) for value in outputs):
+                outputs = list(self._literals(op, attrs, ports))
+            if self.sound:
+                self.graph.add(op, self.name, outputs, attrs, control)
+        except errors.Error as problem:
+            self.problem(problem.argument, str(problem))
+
+    def _literals(self, op: Op, attrs: dict[str, Any], ports: list[tuple[str, Arg, Any]]) -> Iterator[Output]:
+        """The outputs of all ports, with a Const for each literal."""
+        bound = {name: value for name, value in attrs.items() if name in op.types}
+        for _, arg, value in ports:
+            if isinstance(value, Output):
+                bound.setdefault(arg.dtype, value.dtype)
+            elif isinstance(value, dict) and isinstance(value.get("dtype"), str):
+                bound.setdefault(arg.dtype, value["dtype"])
+        values = [v if isinstance(v, Output) else self._value(op, p, arg, v, bound) for p, arg, v in ports]
+        if not self.sound:
+            return
+        stand_ins = [np.empty(0, dtypes.numpy_dtype(v.dtype)) if isinstance(v, Output) else v for v in values]
+        arrays: list[Array] = arguments.to_arrays(op, stand_ins)
+        for (port, _, _), value, array in zip(ports, values, arrays, strict=True):
+            yield value if isinstance(value, Output) else self._constant(port, array)
+
+    def _value(self, op: Op, port: str, arg: Arg, value: Any, bound: dict[str, str]) -> Any:
+        """An array where the dtype is decided by the port or by what is beside it, else Python numbers."""
+        allowed = op.allowed(arg)
+        dtype = allowed[0] if len(allowed) == 1 else bound.get(arg.dtype)
+        if dtype is None and isinstance(value, dict) and "shape" in value:
+            dtype = next(name for name in ("int32", "float32", *allowed) if name in allowed)  # as for an empty list
+        try:
+            array = self.page.array(value, dtype)
+            if array is not None:
+                return array
+            return page_values.natural(value["value"] if isinstance(value, dict) else value, "string" in allowed)
+        except LiteralError as problem:
+            self.problem(port, f"{op.name}: {port} {problem}")
+            return None
+
+    def _constant(self, port: str, array: Array) -> Output:
+        plain = f"{self.name}/{port.replace('[', '_').replace(']', '')}"
+        name, number = plain, 0
+        while name in self.page.nodes or name in self.graph:
+            number += 1
+            name = f"{plain}_{number}"
+        attrs = {"value": array, "dtype": dtypes.name_of(array.dtype)}
+        return Output(self.graph.add(basic_registry["Const"], name, (), attrs), 0)
