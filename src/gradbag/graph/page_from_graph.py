@@ -46,15 +46,15 @@ def _literals(graph: Graph) -> set[Node]:
     readers: Counter[Node] = Counter()
     for node in graph:
         readers.update(source.node for source in node.inputs)
-        readers.update({before: 2 for before in node.control})  # must stay a node of its own
+        readers.update(dict.fromkeys(node.control, 2))  # must stay a node of its own
     found = set()
     for node in graph:
         for port, source in zip(node.op.flat_names(len(node.inputs)), node.inputs, strict=True):
             constant = source.node
             named = f"{node.name}/{port.replace('[', '_').replace(']', '')}"
-            if constant.op.name == "Const" and constant.name == named and readers[constant] == 1:
-                if not constant.control:
-                    found.add(constant)
+            alone = readers[constant] == 1 and not constant.control
+            if constant.op.name == "Const" and constant.name == named and alone:
+                found.add(constant)
     return found
 
 
@@ -87,7 +87,7 @@ def _link(page: Page, source: Output) -> str:
 def _attrs(page: Page, node: Node) -> dict[str, Any]:
     """Those that differ from their defaults, as JSON."""
     found: dict[str, Any] = {}
-    for attr in node.op.attrs:
+    for attr in sorted(node.op.attrs, key=lambda a: a.kind == "tensor"):  # a dtype before its values
         value = node.attrs[attr.name]
         if attr.kind == "tensor":
             found[attr.name] = page.literal(value, node.name, typed="dtype" not in node.op.attr_defaults)

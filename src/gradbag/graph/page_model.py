@@ -29,7 +29,7 @@ class Page:
         self.document: dict[str, Any] = {"format": FORMAT, "nodes": {}} if document is None else document
         self.folder = folder
         self.data: dict[str, Array] = {}
-        self._read: dict[tuple[str, Any], Array] = {}
+        self.read_files: dict[tuple[str, str], Array] = {}  # by path and digest
 
     def section(self, name: str) -> dict[str, Any]:
         """A part of the document, empty where it is missing or no object."""
@@ -75,14 +75,14 @@ class Page:
         if isinstance(path, str) and path in self.data:
             return self.data[path]
         key = (str(path), str(sha256))
-        if key not in self._read:
+        if key not in self.read_files:
             if self.folder is None:
                 raise LiteralError(f"names the file {str(path)[:60]!r}, but the page lies in no folder")
             try:
-                self._read[key] = page_data.read_file(self.folder, path, sha256)
+                self.read_files[key] = page_data.read_file(self.folder, path, sha256)
             except errors.Error as problem:
                 raise LiteralError(str(problem)) from None
-        return self._read[key]
+        return self.read_files[key]
 
     def literal(self, array: Array, name: str, typed: bool = True) -> Any:
         """An array as it stands in a page; a large one goes to a data file that is called by `name`.

@@ -19,7 +19,7 @@ from .report import Report
 from .session import Cancel, ClientSession
 
 Array = np.ndarray[Any, Any]
-Told = Callable[[str, int, int], None]  # the run's name, steps done, steps in all
+Told = Callable[[str, int, int], None]  # the run's name; how much is done of how much: steps, or nodes if it has one
 
 
 @dataclass
@@ -96,13 +96,14 @@ def run(
     for task in chosen:
         _perform(page, session, task, dict(feed or {}), answer, told, cancel)
     if not feed:
-        wanted = page.section("expect")
+        found = dict(answer.fetches)
         if not names and not fetch:
-            rest = [name for name in wanted if not set(_labels(page, drawn.graph, name)) <= set(answer.fetches)]
-            if rest:
-                again = Task("expect", rest, feed=chosen[-1].feed if chosen else {})
-                _perform(page, session, again, {}, answer, None, cancel, shown=False)
-        _compare(page, drawn.graph, answer)
+            known = [name for name in page.section("expect") if labels(page, drawn.graph, name).keys() - found.keys()]
+            if known:
+                rest = Answer()
+                _perform(page, session, Task("expect", known, feed=chosen[-1].feed), {}, rest, None, cancel)
+                found = {**rest.fetches, **found}
+        _compare(page, drawn.graph, found, answer)
     return answer
 
 
@@ -115,7 +116,7 @@ def _chosen(page: Page, names: Sequence[str]) -> list[Task]:
     return [known[name] for name in names] if names else list(known.values())
 
 
-def _labels(page: Page, graph: Graph, name: str) -> dict[str, Output]:
+def labels(page: Page, graph: Graph, name: str) -> dict[str, Output]:
     """The outputs that a fetch means, by what to call them: all of a node have its name and their own."""
     found = outputs(page, graph, name)
     if len(found) == 1:
@@ -131,28 +132,28 @@ def _perform(
     answer: Answer,
     told: Told | None,
     cancel: Cancel | None,
-    shown: bool = True,
 ) -> None:
     graph = session.graph
     wanted: dict[str, Output] = {}
-    only: list[Node] = [outputs_node(page, graph, name) for name in task.only]
+    only: list[Node] = [node_of(graph, name) for name in task.only]
     for name in task.fetch:
-        labelled = _labels(page, graph, name)
+        labelled = labels(page, graph, name)
         wanted |= labelled
         if not labelled:  # a node without outputs can only be run
-            only.append(outputs_node(page, graph, name))
+            only.append(node_of(graph, name))
     fed = {one_output(page, graph, name): _fed(page, graph, name, value) for name, value in task.feed.items()}
     fed |= {one_output(page, graph, name): value for name, value in feed.items()}
     values: list[Array] = []
+    single = None if told is None else lambda done, total, _: told(task.name, done, total)
     for step in range(task.steps):
-        if told is not None:
-            told(task.name, step, task.steps)
         report = Report()
-        values = session.run(fed, list(wanted.values()), only, report=report, cancel=cancel)
+        values = session.run(
+            fed, list(wanted.values()), only, report=report, cancel=cancel, progress=single if task.steps == 1 else None
+        )
+        if told is not None and task.steps > 1:
+            told(task.name, step + 1, task.steps)
         answer.report.nodes += report.nodes if task.steps == 1 or step == task.steps - 1 else []
         answer.report.seconds += report.seconds
-    if told is not None:
-        told(task.name, task.steps, task.steps)
     answer.fetches.update(zip(wanted, values, strict=True))
 
 
@@ -165,7 +166,8 @@ def one_output(page: Page, graph: Graph, name: str) -> Output:
     return found[0]
 
 
-def outputs_node(page: Page, graph: Graph, name: str) -> Node:
+def node_of(graph: Graph, name: str) -> Node:
+    """The node that "node" or "node.port" means."""
     return graph.node(name if name in graph else name.rpartition(".")[0])
 
 
@@ -174,15 +176,15 @@ def _fed(page: Page, graph: Graph, name: str, value: Any) -> Any:
 
 
 # ------------------------------------------------------------------ expectations
-def _compare(page: Page, graph: Graph, answer: Answer) -> None:
+def _compare(page: Page, graph: Graph, found: Mapping[str, Array], answer: Answer) -> None:
     for name, wanted in page.section("expect").items():
-        for label, output in _labels(page, graph, name).items():
-            if label in answer.fetches:
+        for label, output in labels(page, graph, name).items():
+            if label in found:
                 answer.compared += 1
                 expected = page.array(wanted, output.dtype)
                 assert expected is not None
                 tolerance = wanted.get("tolerance", 0) if isinstance(wanted, dict) else 0
-                answer.mismatches += _mismatch(label, expected, answer.fetches[label], tolerance)
+                answer.mismatches += _mismatch(label, expected, found[label], tolerance)
 
 
 def _mismatch(name: str, expected: Array, got: Array, tolerance: float) -> list[Mismatch]:
