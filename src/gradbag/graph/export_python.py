@@ -1,4 +1,4 @@
-"""A page as a script: raw ops on NumPy arrays, or the graph's own API where the page keeps variables or runs in steps."""
+"""A page as a script: raw ops on NumPy arrays, or the graph's API where the page keeps variables or runs in steps."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ class Writer:
         self.literals = {node for node in graph if node.name not in page.nodes}  # values that stand in ports
         taken = set(_TAKEN)
         for name in page.nodes:
-            plain = (
-                re.sub(r"[^a-z0-9_]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_") or "node"
-            )
-            plain = f"node_{plain}" if plain[0].isdigit() else plain
+            plain = _identifier(name)
             unique, number = plain, 1
             while unique in taken:
                 number += 1
@@ -120,10 +117,9 @@ class Writer:
 
     # ------------------------------------------------------------------ the graph's API
     def session(self, runs: list[Task]) -> list[str]:
+        nodes = [node for node in self.graph if node not in self.literals]
         lines = ["root = Scope.new_root_scope()"]
-        for node in self.graph:
-            if node not in self.literals:
-                lines.append(f"{self.names[node.name]} = {self._construct(node)}")
+        lines += [f"{self.names[node.name]} = {self._construct(node)}" for node in nodes]
         lines.append("session = ClientSession(root)")
         results: dict[str, str] = {}
         for task in runs:
@@ -151,15 +147,10 @@ class Writer:
     def _run(self, task: Task, results: dict[str, str]) -> Iterator[str]:
         wanted = self._fetched(task)
         only = [f"{self.names[node_of(self.graph, name).name]}.node" for name in task.only]
-        only += [
-            f"{self.names[name]}.node" for name in task.fetch if name in self.graph and not self.graph.node(name).dtypes
-        ]
-        feeds = {
-            one_output(self.page, self.graph, name): self.page.array(
-                value, one_output(self.page, self.graph, name).dtype
-            )
-            for name, value in task.feed.items()
-        }
+        empty = [name for name in task.fetch if name in self.graph and not self.graph.node(name).dtypes]
+        only += [f"{self.names[name]}.node" for name in empty]
+        fed = [(one_output(self.page, self.graph, name), value) for name, value in task.feed.items()]
+        feeds = {output: self.page.array(value, output.dtype) for output, value in fed}
         parts: dict[str, str] = {}
         if feeds:
             given = ", ".join(f"{self._output(o)}: {self.array(a)}" for o, a in feeds.items())
@@ -222,6 +213,11 @@ class Writer:
         if array.size <= page_values.MOST_INLINE:
             return None
         return next((path for (path, _), known in self.page.read_files.items() if known is array), None)
+
+
+def _identifier(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9_]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()).strip("_")
+    return plain if plain and not plain[0].isdigit() else f"node_{plain}"
 
 
 def _values(array: Array) -> str:
