@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -79,15 +78,6 @@ def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     if any(variable in bound and dtypes.is_string(bound[variable].dtype) for variable in op.types):
         _check_families(op, [a for a in arrays if a is not None])
     return [a for a in arrays if a is not None]
-
-
-def to_dtype(owner: str, argument: str, value: Any, name: str) -> Array:
-    """One value as an array of a dtype; an array of another dtype is refused, a Python value that does not fit too."""
-    op: Any = SimpleNamespace(
-        name=owner, allowed=lambda _: (name,), types={}, inputs=(Arg(argument, name, "*any", ""),)
-    )
-    op.flat_inputs, op.input_names = lambda _: op.inputs, (argument,)
-    return to_arrays(op, [value])[0]
 
 
 def constant(op: Op, name: str, value: Any, dtype: str) -> Array:

@@ -108,7 +108,7 @@ def docstring(op: Op) -> str:
     parts[-1] += "".join(f"\n    {a.name}: {type_text(op, a)}; shape [{a.shape}]. {a.doc}" for a in op.inputs)
     for a in op.attrs:
         default = "required" if a.default is REQUIRED else f"default {a.default!r}"
-        parts[-1] += f"\n    {a.name}: {kind_text(op, a)}; {default}. {a.doc}"
+        parts[-1] += f"\n    {a.name}: {kind_text(op, a)}, {default}. {a.doc}"
     parts[-1] += "\n    name: ignored, for TensorFlow's sake."
     parts[-1] += out_text(op) and f"\n    {out_text(op)}"
     parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))

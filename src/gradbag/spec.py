@@ -64,13 +64,19 @@ class Attr:
     allowed: tuple[str, ...] = ()  # of a "string" or "type", where not everything goes
 
 
-@dataclass(frozen=True)
 class Known:
     """What is known of an input before the op runs, for a rule about shapes; None where it is not."""
 
-    dtype: str
-    shape: AnyShape
-    value: Any = None
+    __slots__ = ("_value", "dtype", "looked", "shape")
+
+    def __init__(self, dtype: str, shape: AnyShape, value: Any = None) -> None:
+        self.dtype, self.shape, self._value = dtype, shape, value
+        self.looked = False  # whether the rule has asked for the value, so that its answer may depend on it
+
+    @property
+    def value(self) -> Any:
+        self.looked = True
+        return self._value
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,9 @@ class AtLeast:
 
 Samples = Callable[[np.random.Generator], Iterable[Inputs]]
 ShapeRule = Callable[..., Sequence[AnyShape]]
-State = Literal["", "fed", "variable", "assign"]
+# What a session does with an op: it is fed, it holds a value, or its first input is a variable that gets its output:
+# to "assign" needs no value before, to "update" does.
+State = Literal["", "fed", "variable", "assign", "update"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 
@@ -308,10 +316,21 @@ class Op:
 
         The inputs are flat; the attributes are normal ones, or None for the defaults.
         """
+        return self.outline(shapes, names, contents, attrs)[0]
+
+    def outline(
+        self,
+        shapes: Sequence[Sequence[Size] | None],
+        names: Sequence[str],
+        contents: Sequence[Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> tuple[list[tuple[AnyShape, str]], bool]:
+        """What `infer` gives, and whether that follows from shapes and dtypes alone."""
         settings = self.attr_defaults if attrs is None else attrs
         bound = self.resolve_types(names, settings)
         contents = contents or [None] * len(shapes)
         sizes = self.bind_shapes(shapes, contents)
+        known: list[Known] = []
         if self.shape_rule is None:
             found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in self.outputs]
         else:
@@ -323,7 +342,8 @@ class Op:
                 found = self.shape_rule(*self.grouped(known), **settings)
             except errors.Fault as fault:
                 raise errors.invalid(self.name, fault) from None
-        return [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)]
+        alone = not self.held and not any(k.looked for k in known)
+        return [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)], alone
 
     # ------------------------------------------------------------------ details
     def _can_carry_gradient(self, arg: Arg) -> bool:

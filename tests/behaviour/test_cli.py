@@ -8,7 +8,7 @@ import pytest
 
 import gradbag
 from gradbag.cli import main
-from gradbag.spec import registry
+from gradbag.spec import basic_registry, registry
 
 RUN = "from gradbag.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -24,9 +24,25 @@ def exit_code(*arguments: str) -> Any:
 def test_ops_lists_every_op_and_counts_them(capsys: Any) -> None:
     assert main(["ops"]) == 0
     out, err = capsys.readouterr()
-    assert all(op.name in out for op in registry)
-    assert f"{len(registry)} ops." in out
+    every = [*registry, *basic_registry]
+    assert all(op.name in out for op in every)
+    assert f"{len(every)} ops." in out
     assert err == ""
+
+
+def test_ops_lists_the_sparse_ops_before_the_basic_ones(capsys: Any) -> None:
+    assert main(["ops"]) == 0
+    sparse, _, basic = capsys.readouterr().out.partition("basic ops")
+    assert all(op.name in sparse for op in registry)
+    assert all(op.name in basic for op in basic_registry)
+    assert "MatMul" not in sparse
+
+
+def test_the_page_of_a_basic_op_tells_kinds_and_defaults_of_its_settings(capsys: Any) -> None:
+    assert main(["ops", "Cast"]) == 0
+    out = capsys.readouterr().out
+    for part in ("DstT", "name of a dtype", "required", "Truncate", "False", "Gradients: x"):
+        assert part in out
 
 
 def test_ops_with_a_name_shows_arguments_gradients_and_an_example_with_its_answer(capsys: Any) -> None:
@@ -63,7 +79,8 @@ def test_an_unknown_name_is_an_error_on_stderr(capsys: Any) -> None:
 
 def test_json_is_a_list_and_for_one_op_a_block(capsys: Any) -> None:
     assert main(["ops", "--json"]) == 0
-    assert [block["op"] for block in json.loads(capsys.readouterr().out)] == [op.name for op in registry]
+    names = [op.name for op in (*registry, *basic_registry)]
+    assert [block["op"] for block in json.loads(capsys.readouterr().out)] == names
     assert main(["ops", "SparseSlice", "--json"]) == 0
     block = json.loads(capsys.readouterr().out)
     assert block["op"] == "SparseSlice"
@@ -71,10 +88,10 @@ def test_json_is_a_list_and_for_one_op_a_block(capsys: Any) -> None:
 
 
 def test_markdown_has_a_page_for_each_op(capsys: Any) -> None:
-    assert main(["ops", "fill", "--markdown"]) == 0
+    assert main(["ops", "fill_empty", "--markdown"]) == 0
     out = capsys.readouterr().out
     titles = [line for line in out.splitlines() if line.startswith("# ")]
-    assert titles == [f"# {op.name}" for op in registry if "Fill" in op.name]
+    assert titles == [f"# {op.name}" for op in registry if "FillEmpty" in op.name]
     assert out.count("```") % 2 == 0
 
 

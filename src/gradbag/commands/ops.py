@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import pages, raw_ops
-from ..ops import basic as _basic  # noqa: F401  # declares the basic ops
 from ..spec import Op, basic_registry, registry
 from ..terminal import Terminal
 
@@ -42,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _find(name: str | None) -> list[Op]:
     """All ops, the op of that name, or the ops whose names contain it; the sparse ones first."""
+    from ..ops import basic  # noqa: F401  # declares the basic ops, which not every command needs
+
     every = [*registry, *basic_registry]
     if name is None:
         return every

@@ -6,6 +6,7 @@ from .building import Built
 from .cache import ResultCache
 from .gradients import add_symbolic_gradients
 from .graph import Graph, Node, Output
+from .graphdef import load_graphdef, save_graphdef, to_graphdef_bytes
 from .report import NodeReport, Report
 from .scope import Scope
 from .session import ClientSession
@@ -22,5 +23,8 @@ __all__ = [
     "ResultCache",
     "Scope",
     "add_symbolic_gradients",
+    "load_graphdef",
     "ops",
+    "save_graphdef",
+    "to_graphdef_bytes",
 ]

@@ -63,7 +63,9 @@ def constant(scope: Scope, value: Any, dtype: str | None = None) -> Output:
         if not isinstance(value, (np.ndarray, np.generic)):
             array = arguments.to_arrays(find("Identity"), [value])[0]
         dtype = dtypes.name_of(np.asarray(array).dtype)
-    return Output(scope.graph.add(op, scope.name_for(op.name), (), {"value": array, "dtype": dtype}, scope.control), 0)
+    # The caller may go on writing into an array of his own.
+    attrs = {"value": array.copy() if isinstance(array, np.ndarray) else array, "dtype": dtype}
+    return Output(scope.graph.add(op, scope.name_for(op.name), (), attrs, scope.control), 0)
 
 
 def _as_output(op: Op, value: Any) -> Output | None:

@@ -28,18 +28,19 @@ class ResultCache:
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit, self.size = limit, 0
-        self._kept: OrderedDict[bytes, tuple[list[Array], int]] = OrderedDict()
+        self._kept: OrderedDict[bytes, tuple[Sequence[Array], int]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: bytes) -> list[Array] | None:
+    def get(self, key: bytes) -> Sequence[Array] | None:
+        found = self._kept.get(key)
+        if found is None:
+            return None
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                return None
-            self._kept.move_to_end(key)
-            return found[0]
+            if key in self._kept:
+                self._kept.move_to_end(key)
+        return found[0]
 
-    def put(self, key: bytes, outputs: list[Array]) -> bool:
+    def put(self, key: bytes, outputs: Sequence[Array]) -> bool:
         """Keep a result, if it fits; says whether it did."""
         size = sum([output.nbytes for output in outputs]) + 256  # what the bookkeeping takes, roughly
         if size > self.limit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from .cache import call_digest, step_digest
 from .graph import Node, Output
@@ -11,15 +11,17 @@ from .graph import Node, Output
 class Step:
     """A node of a plan. Values live in numbered slots, so that a run looks nothing up by name."""
 
-    __slots__ = ("before", "call", "digest", "followers", "known", "node", "outputs", "sources", "state")
+    __slots__ = ("before", "cacheable", "call", "digest", "known", "node", "outputs", "reads", "sources", "state")
 
-    def __init__(self, node: Node, sources: Sequence[int], outputs: range) -> None:
+    def __init__(self, node: Node, sources: Sequence[int], outputs: range, before: Collection[int]) -> None:
         self.node, self.sources, self.outputs, self.state = node, tuple(sources), outputs, node.op.state
-        self.before = 0  # how many steps must be done first
-        self.followers: list[int] = []  # the steps that wait for this one
+        self.before = tuple(before)  # the steps that must be done first
+        # To assign, the variable's value before is not read, and need not be there.
+        self.reads = self.sources[1:] if self.state == "assign" else self.sources
         self.known = [value for value in node.known if value is not None]
         if len(self.known) < len(node.dtypes):
             self.known = []  # not all of them
+        self.cacheable = not self.state and not self.known
         self.call = b""
         self.digest: bytes | None = None  # of the result, where neither feeds nor variables decide it
 
@@ -27,36 +29,29 @@ class Step:
 class Plan:
     """The nodes that some fetches need, in an order to run them in."""
 
-    def __init__(self, fetches: Collection[Output], run_only: Iterable[Node], feeds: Collection[Output]) -> None:
+    def __init__(self, fetches: Collection[Output], run_only: Sequence[Node], feeds: Collection[Output]) -> None:
         self.slots: dict[Output, int] = {output: slot for slot, output in enumerate(feeds)}
         self.feeds = list(feeds)
-        count = len(self.slots)
         self.steps: list[Step] = []
+        count = len(self.slots)
         numbers: dict[Node, int] = {}
         fed = set(feeds)
-        for node in _needed([o.node for o in fetches if o not in fed] + list(run_only), fed):
-            sources = [self.slots[i] for i in node.inputs]
-            # A fed output keeps the slot of its feed, even where the node runs for another of its outputs.
+        last = [o.node for o in fetches if o not in fed] + list(run_only)
+        for node in _needed(last, fed):
             own = range(count, count + len(node.dtypes))
             count = own.stop
+            before = {numbers[i.node] for i in node.inputs if i not in fed} | {numbers[c] for c in node.control}
+            self.steps.append(Step(node, [self.slots[i] for i in node.inputs], own, before))
+            numbers[node] = len(self.steps) - 1
             for index, slot in enumerate(own):
+                # A fed output keeps the slot of its feed, even where the node runs for another of its outputs.
                 self.slots.setdefault(Output(node, index), slot)
-            step = Step(node, sources, own)
-            before = {numbers[i.node] for i in node.inputs if i not in fed}
-            before |= {numbers[c] for c in node.control}
-            step.before = len(before)
-            for number in before:
-                self.steps[number].followers.append(len(self.steps))
-            numbers[node] = len(self.steps)
-            self.steps.append(step)
         self.size = count
-        self.readers = [0] * count
         self.maker = [-1] * count
         for number, step in enumerate(self.steps):
-            for slot in step.sources:
-                self.readers[slot] += 1
             for slot in step.outputs:
                 self.maker[slot] = number
+        self.ends = tuple(dict.fromkeys(numbers[node] for node in last))
         self.fetched = [self.slots[o] for o in fetches]
         self.kept = frozenset(self.fetched)
         self.keyed = False
@@ -76,7 +71,8 @@ class Plan:
         """Of the value in a slot that a step with a fixed digest fills."""
         step = self.steps[self.maker[slot]]
         assert step.digest is not None
-        return step.digest + bytes([slot - step.outputs.start])
+        index = slot - step.outputs.start
+        return step.digest + bytes([index]) if index else step.digest
 
 
 def _needed(ends: Sequence[Node], fed: Collection[Output]) -> list[Node]:

@@ -135,14 +135,14 @@ class ClientSession:
 
 
 def _fed_array(output: Output, value: Any) -> Array:
-    array = arguments.to_dtype("feed", output.name, value, output.dtype)
+    array = arguments.constant(output.node.op, output.name, value, output.dtype)
     shape = output.shape
     fits = shape is None or (
         len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
     )
     if not fits:
         raise errors.InvalidArgumentError(
-            f"feed: {output.name} must have shape {shape_text(shape)}; got {list(array.shape)}"
+            f"{output.node.op.name}: {output.name} must have shape {shape_text(shape)}; got {list(array.shape)}"
         )
     return array
 

@@ -13,20 +13,17 @@ from ..spec import Op
 from . import carriers
 
 Array = np.ndarray[Any, Any]
+_MOST_OUTLINES = 1024
 
 
 def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], share: bool = False) -> list[Array]:
     """Check the call and compute its outputs; `arrays` are flat. With `share`, outputs may be views of inputs."""
-    names = [dtypes.name_of(a.dtype) for a in arrays]
-    inferred = op.infer([a.shape for a in arrays], names, arrays, attrs)
-    wanted = [
-        (arg.name, [n or 0 for n in shape or ()], name) for arg, (shape, name) in zip(op.outputs, inferred, strict=True)
-    ]
-    if sum(prod(shape) * dtypes.numpy_dtype(name).itemsize for _, shape, name in wanted) > memory.unchecked():
-        memory.reserve(op.name, [(what, shape, dtypes.numpy_dtype(name).itemsize) for what, shape, name in wanted])
+    names, wanted = _outline(op, arrays, attrs)
+    if wanted:
+        memory.reserve(op.name, wanted)
     try:
         with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
-            answer = op.body(*op.grouped([carriers.clean(a) for a in arrays]), **attrs)
+            answer = op.body(*op.grouped([carriers.clean(a) if a.dtype == bool else a for a in arrays]), **attrs)
     except errors.Fault as fault:
         raise errors.invalid(op.name, fault) from None
     except MemoryError as problem:
@@ -34,8 +31,38 @@ def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], share: boo
             raise
         raise errors.ResourceExhaustedError(f"{op.name}: not enough memory: {problem}") from None
     outputs = answer if op.result is not None else [answer] if op.outputs else []
-    checked = [_checked(output, name) for output, (_, name) in zip(outputs, inferred, strict=True)]
+    checked = [_checked(output, name) for output, name in zip(outputs, names, strict=True)]
     return checked if share else [_own(output, arrays) for output in checked]
+
+
+Outline = tuple[list[str], list[tuple[str, list[int], int]]]
+
+
+def _outline(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> Outline:
+    """The dtypes of the outputs, and what to ask the budget for, if that is much.
+
+    It is kept for calls of the same shapes and dtypes where nothing else decides it.
+    """
+    key: Any = tuple([(a.dtype, a.shape) for a in arrays] + list(attrs.values()))
+    try:
+        found: Outline | None = op.routes.get(key)
+    except TypeError:  # an array among the attributes
+        found, key = None, None
+    if found is not None:
+        return found
+    names = [dtypes.name_of(a.dtype) for a in arrays]
+    inferred, alone = op.outline([a.shape for a in arrays], names, arrays, attrs)
+    wanted = [
+        (arg.name, [n or 0 for n in shape or ()], dtypes.numpy_dtype(name).itemsize)
+        for arg, (shape, name) in zip(op.outputs, inferred, strict=True)
+    ]
+    much = sum(prod(shape) * itemsize for _, shape, itemsize in wanted) > memory.unchecked()
+    outline = ([name for _, name in inferred], wanted if much else [])
+    if alone and key is not None and not much and not any(dtypes.is_string(a.dtype) for a in arrays):
+        if len(op.routes) >= _MOST_OUTLINES:
+            op.routes.clear()
+        op.routes[key] = outline
+    return outline
 
 
 def _checked(output: Any, name: str) -> Array:

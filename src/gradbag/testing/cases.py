@@ -48,7 +48,8 @@ def type_choices(op: Op) -> Iterator[dict[str, str]]:
 
 def usual_types(op: Op) -> dict[str, str]:
     """One combination: float64 values, mixed index types."""
-    return {v: USUAL.get(v, names[0]) if USUAL.get(v, names[0]) in names else names[0] for v, names in op.types.items()}
+    chosen = {v: USUAL.get(v, "float64") for v in op.types}
+    return {v: chosen[v] if chosen[v] in names else names[0] for v, names in op.types.items()}
 
 
 def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iterator[Case]:

@@ -85,14 +85,16 @@ def squeezings(rng: Rng) -> Drawn:
 def joinings(axis_name: str) -> Callable[[Rng], Drawn]:
     """Arrays that differ along one axis only."""
 
+    joined: list[tuple[list[tuple[int, ...]], int]] = [
+        ([(2, 3), (1, 3)], 0),
+        ([(2, 3), (2, 0), (2, 2)], 1),
+        ([(2, 1, 3), (2, 4, 3)], -2),
+        ([(2,), (3,), (1,)], -1),
+        ([(0, 2), (0, 2)], 0),
+    ]
+
     def samples(rng: Rng) -> Drawn:
-        for shapes, axis in [
-            ([(2, 3), (1, 3)], 0),
-            ([(2, 3), (2, 0), (2, 2)], 1),
-            ([(2, 1, 3), (2, 4, 3)], -2),
-            ([(2,), (3,), (1,)], -1),
-            ([(0, 2), (0, 2)], 0),
-        ]:
+        for shapes, axis in joined:
             yield {"values": [rng.uniform(0.5, 9.0, shape) for shape in shapes], axis_name: axis}
 
     return samples
@@ -193,7 +195,13 @@ def paddings(rng: Rng) -> Drawn:
 
 
 def segments(rng: Rng) -> Drawn:
-    for shape, ids in [((5, 3), [0, 0, 1, 3, 3]), ((4,), [0, 1, 2, 3]), ((3, 0), [0, 0, 2]), ((0, 2), []), ((2, 2, 2), [1, 1])]:
+    for shape, ids in [
+        ((5, 3), [0, 0, 1, 3, 3]),
+        ((4,), [0, 1, 2, 3]),
+        ((3, 0), [0, 0, 2]),
+        ((0, 2), []),
+        ((2, 2, 2), [1, 1]),
+    ]:
         yield {"data": rng.uniform(0.5, 9.0, shape), "segment_ids": np.array(ids, int)}
 
 
@@ -241,7 +249,12 @@ def scatterings(rng: Rng) -> Drawn:
     ]:
         values = rng.uniform(0.5, 9.0, () if count is None else count)
         places = np.array(indices, int)
-        yield {"sparse_indices": places, "output_shape": shape, "sparse_values": values, "default_value": rng.uniform(1, 9)}
+        yield {
+            "sparse_indices": places,
+            "output_shape": shape,
+            "sparse_values": values,
+            "default_value": rng.uniform(1, 9),
+        }
     # Not in order, one place twice: the later value stays.
     yield {
         "sparse_indices": np.array([3, 1, 3]),
@@ -279,3 +292,9 @@ def running_sums(rng: Rng) -> Drawn:
 def assignments(rng: Rng) -> Drawn:
     for shape in SHAPES:
         yield {"ref": rng.uniform(4.5, 9.0, shape), "value": rng.uniform(0.5, 4.0, shape)}
+
+
+def placeholders(rng: Rng) -> Drawn:
+    yield {"input": rng.uniform(0.5, 9.0, (2, 3)), "shape": [None, 3]}
+    yield {"input": rng.uniform(0.5, 9.0, ()), "shape": None}
+    yield {"input": rng.uniform(0.5, 9.0, (0,)), "shape": [0]}

@@ -59,8 +59,12 @@ def _shortened(x: Any, target: Any) -> Any:
         return _shortened(parts, np.zeros((), target).real.dtype).view(x.dtype)[..., 0]
     if not {dtypes.name_of(x.dtype), dtypes.name_of(target)} <= set(dtypes.FLOAT):
         return x
-    extra = ml_dtypes.finfo(x.dtype).nmant - ml_dtypes.finfo(target).nmant
+    extra = _mantissa(x.dtype) - _mantissa(target)
     if extra <= 0:
         return x
     bits = x.view(f"u{x.itemsize}")
     return (bits >> extra << extra).view(x.dtype)
+
+
+def _mantissa(dtype: Any) -> int:
+    return int(ml_dtypes.finfo(dtype).nmant)  # type: ignore[no-untyped-call]

@@ -50,6 +50,11 @@ def _(value: Any, dtype: Any) -> Any:
     return [value.shape]
 
 
+@const.values
+def _(value: Any, dtype: Any) -> Any:
+    return [value]
+
+
 # ------------------------------------------------------------------ Fill
 @basic_op(
     "Fill",

@@ -61,7 +61,7 @@ def taken(params: Known, indices: Known, axis: int, batch_dims: int) -> AnyShape
 )
 def gather(params: Any, indices: Any, validate_indices: bool) -> Any:
     """Rows of a table, by their numbers; the older form of GatherV2."""
-    return params[indices]
+    return np.asarray(params[indices], params.dtype)
 
 
 @gather.shapes
@@ -106,11 +106,11 @@ def gather_v2(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
     """Slices of an array along an axis, by their numbers."""
     place, shared = int(axis) % params.ndim, batch_dims + (indices.ndim if batch_dims < 0 else 0)
     if not shared:
-        return np.take(params, indices, place)
+        return np.asarray(np.take(params, indices, place), params.dtype)
     # One row of indices per batch; the axes between the batch and the axis move behind it while picking.
     moved = np.moveaxis(params, place, shared)
     batch = np.ogrid[tuple(slice(n) for n in params.shape[:shared])]
-    picked = moved[tuple(b.reshape(b.shape + (1,) * (indices.ndim - shared)) for b in batch) + (indices,)]
+    picked = moved[(*[b.reshape(b.shape + (1,) * (indices.ndim - shared)) for b in batch], indices)]
     inner = range(shared, indices.ndim)
     return np.ascontiguousarray(np.moveaxis(picked, list(inner), [place + k for k in range(len(inner))]))
 

@@ -86,6 +86,11 @@ def _reduced(input: Known, axis: Known, keep_dims: bool) -> list[AnyShape]:
     return [(None,) * left]
 
 
+def _in_order(input: Any) -> Any:
+    """NumPy adds in the order of memory; a sum must not depend on how its input happens to lie there."""
+    return np.asarray(input, order="C")
+
+
 # ------------------------------------------------------------------ what the gradient rules share
 def _kept_shape(ops: Any, x: Any) -> Any:
     """The shape of the input with 1 in place of the sizes along which it was reduced."""
@@ -125,7 +130,7 @@ def _marked(ops: Any, x: Any, y: Any, g: Any) -> Any:
 def sum_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The sums along axes."""
     axes = _axes(axis, input.ndim)
-    return np.sum(input, axes, wider(input.dtype), keepdims=keep_dims).astype(input.dtype)
+    return np.sum(_in_order(input), axes, wider(input.dtype), keepdims=keep_dims).astype(input.dtype)
 
 
 sum_.shapes(_reduced)
@@ -143,7 +148,8 @@ def mean(input: Any, axis: Any, keep_dims: bool) -> Any:
     axes = _axes(axis, input.ndim)
     count = prod(input.shape[axis] for axis in axes)
     kind = input.dtype.kind
-    added = np.sum(input, axes, f"{kind}8" if kind in "iu" else wider(input.dtype), keepdims=keep_dims)
+    wide = np.dtype(f"{kind}8") if kind in "iu" else wider(input.dtype)
+    added = np.sum(_in_order(input), axes, wide, keepdims=keep_dims)
     if kind in "iu":
         # Towards zero: // would round the mean of -3 and -4 down.
         return (np.sign(added) * (np.abs(added) // max(count, 1))).astype(input.dtype)
@@ -204,7 +210,7 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
 def prod_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The products along axes."""
     axes = _axes(axis, input.ndim)
-    return np.prod(input, axes, wider(input.dtype), keepdims=keep_dims).astype(input.dtype)
+    return np.prod(_in_order(input), axes, wider(input.dtype), keepdims=keep_dims).astype(input.dtype)
 
 
 prod_.shapes(_reduced)
@@ -234,7 +240,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 )
 def l2_loss(t: Any) -> Any:
     """Half the sum of the squares of all elements."""
-    return rounded(lambda wide: np.sum(np.square(wide)) / 2, t)
+    return rounded(lambda wide: np.sum(np.square(wide)) / 2, _in_order(t))
 
 
 @l2_loss.gradient

@@ -40,6 +40,12 @@ def _(input: Any, out_type: str) -> Any:
     return [(None if input.shape is None else len(input.shape),)]
 
 
+@shape.values
+def _(input: Any, out_type: str) -> Any:
+    known = input.shape is not None and None not in input.shape
+    return [np.array(input.shape, dtypes.numpy_dtype(out_type)) if known else None]
+
+
 @shape.gradient
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     return {}
@@ -68,6 +74,12 @@ def _(input: Any, out_type: str) -> Any:
     return [()]
 
 
+@size.values
+def _(input: Any, out_type: str) -> Any:
+    known = input.shape is not None and None not in input.shape
+    return [np.array(prod(input.shape), dtypes.numpy_dtype(out_type)) if known else None]
+
+
 @size.gradient
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     return {}
@@ -91,6 +103,11 @@ def _fits(input: Any, count: int | None, out_type: str) -> None:
 def rank(input: Any) -> Any:
     """How many axes an array has."""
     return np.array(input.ndim, np.int32)
+
+
+@rank.values
+def _(input: Any) -> Any:
+    return [None if input.shape is None else np.array(len(input.shape), np.int32)]
 
 
 @rank.gradient

@@ -55,7 +55,7 @@ MASKS = [
 def slice_(input: Any, begin: Any, size: Any) -> Any:
     """A window of an array."""
     window = zip(begin.tolist(), size.tolist(), strict=True)
-    return input[tuple(slice(b, None if n == -1 else b + n) for b, n in window)].copy()
+    return np.array(input[tuple(slice(b, None if n == -1 else b + n) for b, n in window)], input.dtype)
 
 
 @slice_.shapes
@@ -101,13 +101,15 @@ class Places:
 
 def places(shape: Sequence[Size], begin: Any, end: Any, strides: Any, count: int, masks: dict[str, int]) -> Places:
     """Read the entries as TensorFlow does: an ellipsis stands for the axes left over, and for none at the end."""
-    ellipsis = masks["ellipsis_mask"] & ((1 << count) - 1)
+    ellipsis, new_axes = masks["ellipsis_mask"], masks["new_axis_mask"]
     if ellipsis & (ellipsis - 1):
-        raise Fault("rule", "ellipsis_mask", (), masks["ellipsis_mask"], hint="has more than one bit")
+        raise Fault("rule", "ellipsis_mask", (), ellipsis, hint="has more than one bit")
     entries = list(range(count))
-    used = [e for e in entries if not (ellipsis | masks["new_axis_mask"] & ~ellipsis) >> e & 1]
+    used = [e for e in entries if not (ellipsis | new_axes) >> e & 1]
     if len(used) > len(shape):
-        raise Fault("shape", "begin", (), (count,), hint=f"has entries for {len(used)} axes, but there are {len(shape)}")
+        hint = f"has entries for {len(used)} axes, but there are {len(shape)}"
+        raise Fault("shape", "begin", (), (count,), hint=hint)
+    ellipsis &= (1 << count) - 1
     found, axis = Places([], []), 0
     for entry in [*entries, *([] if ellipsis else [count])]:
         if entry == count or ellipsis >> entry & 1:
@@ -115,7 +117,7 @@ def places(shape: Sequence[Size], begin: Any, end: Any, strides: Any, count: int
                 found.index.append(slice(None))
                 found.shape.append(shape[axis])
                 axis += 1
-        elif masks["new_axis_mask"] >> entry & 1:
+        elif new_axes >> entry & 1:
             found.index.append(None)
             found.shape.append(1)
         else:
@@ -149,7 +151,7 @@ def strided(shape: AnyShape, begin: Known, end: Known, strides: Known, masks: di
     if shape is None or count is None:
         return None
     values = [None if known.value is None else known.value.tolist() for known in (begin, end, strides)]
-    return places(shape, *values, count, masks)
+    return places(shape, values[0], values[1], values[2], count, masks)
 
 
 # ------------------------------------------------------------------ StridedSlice
@@ -287,14 +289,18 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     samples=paddings,
     rejects=[
         Reject({"paddings": [[1, -1]]}, r"paddings\[0, 1\] == -1 must not be negative"),
-        Reject({"paddings": [[1, 1], [0, 0]]}, r"paddings has shape \[2, 2\], which must have a row for each of the 1 axes"),
+        Reject(
+            {"paddings": [[1, 1], [0, 0]]}, r"paddings has shape \[2, 2\], which must have a row for each of the 1 axes"
+        ),
         Reject({"paddings": np.array([[2**62, 2**62]])}, r"paddings == .* asks for more than any memory holds"),
     ],
 )
 def pad(input: Any, paddings: Any) -> Any:
     """An array with zeros around it."""
     output = zeros([n + sum(pair) for n, pair in zip(input.shape, paddings.tolist(), strict=True)], input)
-    output[tuple(slice(first, first + n) for first, n in zip(paddings[:, 0].tolist(), input.shape, strict=True))] = input
+    output[tuple(slice(first, first + n) for first, n in zip(paddings[:, 0].tolist(), input.shape, strict=True))] = (
+        input
+    )
     return output
 
 

@@ -1,0 +1,130 @@
+"""Calls of functions written out: the body's nodes take the place of the call, named call/node as in TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ... import errors
+from ..graph import LONGEST_NAME
+from .attrs import Attrs
+from .library import Function, Library
+from .references import Reference, parse, split
+
+
+@dataclass(slots=True)
+class Call:
+    """A node before it is built: what it reads, by name."""
+
+    name: str
+    op: str
+    inputs: list[Reference]
+    control: list[str]
+    proto: Any = None  # the NodeDef with its attributes; None for a node that stands for a call
+    given: Attrs | None = None  # the attributes of the function's call, which the node's own may refer to
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A body that is being written out; the graph itself is the outermost."""
+
+    nodes: Iterator[Any]
+    name: str = ""
+    function: Function | None = None
+    given: Attrs | None = None
+    arguments: dict[str, Reference] = field(default_factory=dict)
+    control: list[str] = field(default_factory=list)  # what must run before every node of the body
+
+
+class Inliner:
+    """Makes one list of nodes out of a graph and its functions, with a stack of its own instead of recursion."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.calls: list[Call] = []
+        self.aliases: dict[Reference, Reference] = {}  # what the outputs of a call with several outputs are
+
+    def write_out(self, nodes: Any) -> None:
+        stack = [_Frame(iter(nodes))]
+        while stack:
+            frame = stack[-1]
+            node = next(frame.nodes, None)
+            name = frame.name if node is None else f"{frame.name}/{node.name}" if frame.function else node.name
+            try:
+                if node is None:
+                    stack.pop()
+                    self._finish(frame)
+                    continue
+                values, control = split(node.input)
+                if frame.function is None:
+                    inputs = [parse(text) for text in values]
+                else:
+                    inputs = [self._inside(frame, text) for text in values]
+                    local = any(text.partition(":")[0] not in frame.arguments for text in values) or bool(control)
+                    control = [f"{frame.name}/{before}" for before in control]
+                    if not local:
+                        control += frame.control
+                called = self.library.called(node)
+                if called is None:
+                    self.calls.append(Call(name, node.op, inputs, control, node, frame.given))
+                else:
+                    stack.append(self._enter(name, node, called, inputs, control))
+            except errors.Error as problem:
+                raise at(problem, name) from None
+
+    def _enter(
+        self, name: str, node: Any, called: tuple[Function, Attrs], inputs: list[Reference], control: list[str]
+    ) -> _Frame:
+        function, given = called
+        if len(inputs) != len(function.inputs):
+            raise errors.InvalidArgumentError(
+                f"{node.op}: the function {function.name!r} takes {len(function.inputs)} arguments; got {len(inputs)}"
+            )
+        if control:
+            before = f"Func/{name}/input_control_node"
+            self.calls.append(Call(before, "NoOp", [], control))
+            control = [before]
+        arguments = dict(zip(function.inputs, inputs, strict=True))
+        return _Frame(iter(function.nodes), name, function, given, arguments, control)
+
+    def _finish(self, frame: _Frame) -> None:
+        """A node with the call's name: others may wait for it, and read it if it has one output."""
+        if frame.function is None:
+            return
+        control = [f"{frame.name}/{before}" for before in frame.function.control] + frame.control
+        returns = [self._inside(frame, text) for text in frame.function.returns]
+        if len(returns) == 1:
+            self.calls.append(Call(frame.name, "Identity", returns, control))
+            return
+        for index, returned in enumerate(returns):
+            if control:  # what the function does besides must be done even for somebody who only reads this output
+                output = f"Func/{frame.name}/output/_{index}"
+                self.calls.append(Call(output, "Identity", [returned], control))
+                returned = (output, 0)
+            self.aliases[frame.name, index] = returned
+        self.calls.append(Call(frame.name, "NoOp", [], control))
+
+    def _inside(self, frame: _Frame, text: str) -> Reference:
+        """What an input of a node in a function means in the graph around it."""
+        assert frame.function is not None
+        name, _, rest = text.partition(":")
+        if name in frame.arguments and rest in ("", "0"):
+            return frame.arguments[name]
+        local, port = self.library.port(frame.function, text)
+        return f"{frame.name}/{local}", port
+
+    def source(self, reference: Reference) -> Reference:
+        """The output that a reference ends at."""
+        seen: set[Reference] = set()
+        while reference in self.aliases:
+            if reference in seen:
+                raise errors.InvalidArgumentError(f"the graph has a cycle: {reference[0]!r} is an input of itself")
+            seen.add(reference)
+            reference = self.aliases[reference]
+        return reference
+
+
+def at(problem: errors.Error, name: str) -> errors.Error:
+    """The error with the name of its node, of which a hostile file may have made a very long one."""
+    return errors.at_node(problem, name if len(name) <= LONGEST_NAME else name[:80] + "...")

@@ -1,0 +1,177 @@
+"""What a declaration promises of a basic op: answers, refusals, shapes and gradients; and that nothing is shared."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradbag
+from gradbag import dtypes, kernels, raw_ops
+from gradbag.ops import basic as _basic  # noqa: F401  # declares the basic ops
+from gradbag.spec import Op, Reject, basic_registry
+from gradbag.testing import assert_adjoint, assert_gradient, assert_same, cases, layouts
+from gradbag.testing.cases import Case, type_choices, usual_types
+
+every_op = pytest.mark.parametrize("op", [op for op in basic_registry if not op.state], ids=lambda op: op.name)
+REJECTS = [(op, reject) for op in basic_registry for reject in op.rejects]
+DERIVED = [op for op in basic_registry if not op.state and op.differentiable and op.differentiable_outputs]
+
+
+def test_there_are_basic_ops() -> None:
+    assert len(basic_registry) >= 50
+    assert len(DERIVED) >= 30
+    assert len(REJECTS) >= 30
+
+
+# ------------------------------------------------------------------ answers
+@every_op
+def test_every_dtype_runs_and_gives_what_is_declared(op: Op) -> None:
+    count = 0
+    for case in cases(op):
+        for output, (shape, name) in zip(_outputs(case), _inferred(case), strict=True):
+            assert dtypes.name_of(output.dtype) == name, str(case)
+            _assert_fits(output.shape, shape, str(case))
+        count += 1
+    assert count >= len(list(type_choices(op))) * (1 + bool(op.inputs))
+
+
+@every_op
+def test_inputs_stay_as_they_are_and_outputs_have_memory_of_their_own(op: Op) -> None:
+    count = 0
+    for case in cases(op, usual_types(op)):
+        before = [a.copy() for a in case.arrays]
+        outputs = _outputs(case)
+        for array, copied in zip(case.arrays, before, strict=True):
+            assert_same(array, copied, str(case))
+        for one, other in pairwise([*case.arrays, *outputs, *case.arrays]):
+            assert one is other or not np.shares_memory(one, other), str(case)
+        for output in outputs:
+            assert not any(np.shares_memory(output, a) for a in case.arrays), str(case)
+            assert output.base is None or output.flags.owndata, str(case)
+        count += 1
+    assert count
+
+
+@every_op
+def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
+    count = 0
+    for case in cases(op, usual_types(op)):
+        want = _outputs(case)
+        for place, array in enumerate(case.arrays):
+            for layout, same in layouts(array):
+                given = [*case.arrays[:place], same, *case.arrays[place + 1 :]]
+                inputs = dict(zip(op.input_names, op.grouped(given), strict=True))
+                answer = getattr(raw_ops, op.name)(**inputs, **case.attrs)
+                for got, expected in zip([answer] if op.result is None else answer, want, strict=True):
+                    assert_same(got, expected, f"{case}: input {place} {layout}")
+        count += 1
+    assert count
+
+
+# ------------------------------------------------------------------ refusals
+@pytest.mark.parametrize(("op", "reject"), REJECTS, ids=lambda x: x.name if isinstance(x, Op) else str(x.change)[:40])
+def test_a_reject_names_op_argument_and_limit(op: Op, reject: Reject) -> None:
+    with pytest.raises(gradbag.Error, match=f"^{op.name}: {reject.message}"):
+        getattr(raw_ops, op.name)(**{**op.example.inputs, **reject.change})
+
+
+@every_op
+def test_a_dtype_that_no_op_takes_is_named(op: Op) -> None:
+    for arg in op.inputs:
+        wrong: Any = np.zeros((1, 1), "datetime64[s]")
+        name, wrong = (rf"{arg.name}(\[0\])?", [wrong]) if arg.many else (arg.name, wrong)
+        with pytest.raises(gradbag.UnsupportedTypeError, match=rf"^{op.name}: {name} must be .*; got datetime64\[s\]"):
+            getattr(raw_ops, op.name)(**{**op.example.inputs, arg.name: wrong})
+
+
+@every_op
+def test_an_out_is_refused(op: Op) -> None:
+    with pytest.raises(TypeError, match=f"^{op.name} takes no out: it is a basic op"):
+        getattr(raw_ops, op.name)(**op.example.inputs, out=np.zeros(1))
+
+
+# ------------------------------------------------------------------ shapes
+@every_op
+def test_a_shape_that_is_inferred_from_less_is_still_true(op: Op) -> None:
+    count = 0
+    for case in cases(op, usual_types(op)):
+        outputs = _outputs(case)
+        for known in _less_and_less(case):
+            for output, (shape, _) in zip(outputs, _inferred(case, *known), strict=True):
+                _assert_fits(output.shape, shape, f"{case} from {known[0]}")
+        count += 1
+    assert count
+
+
+def _less_and_less(case: Case) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
+    """Shapes and contents of the inputs as they may be known while a graph is built."""
+    shapes: list[Any] = [a.shape for a in case.arrays]
+    contents: list[Any] = list(case.arrays)
+    nothing = [None] * len(shapes)
+    yield shapes, nothing
+    yield [(None,) * len(s) for s in shapes], nothing
+    yield nothing, nothing
+    for place, shape in enumerate(shapes):
+        for unknown in ((None,) * len(shape), None):
+            fewer = [*shapes[:place], unknown, *shapes[place + 1 :]]
+            without = [*contents[:place], None, *contents[place + 1 :]]
+            yield fewer, without
+            yield fewer, nothing
+        yield shapes, [None if k == place else c for k, c in enumerate(contents)]
+        alone = [None if k != place else c for k, c in enumerate(contents)]
+        yield [s if k == place else None for k, s in enumerate(shapes)], alone
+
+
+# ------------------------------------------------------------------ gradients
+def _types(op: Op, name: str) -> dict[str, str] | None:
+    """The usual dtypes with floating ones of this name; None if there is a variable that does not take it."""
+    floating = [v for v, names in op.types.items() if not dtypes.DIFFERENTIABLE.isdisjoint(names)]
+    if any(name not in op.types[v] for v in floating):
+        return None
+    return {**usual_types(op), **dict.fromkeys(floating, name)}
+
+
+@pytest.mark.parametrize("op", DERIVED, ids=lambda op: op.name)
+def test_gradients_are_checked_for_some_dtype(op: Op) -> None:
+    assert _types(op, "float64") or _types(op, "complex128")
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [(op, name) for op in DERIVED for name in ("float64", "complex128") if _types(op, name)],
+    ids=lambda x: x.name if isinstance(x, Op) else x,
+)
+def test_gradients_to_order_two_and_forward_mode(op: Op, name: str) -> None:
+    types = _types(op, name)
+    checked = 0
+    for case in cases(op, types):
+        if case.label != "example":  # which may show a point that has no derivative
+            checked += assert_gradient(case, order=2)
+            assert_adjoint(case)
+    assert checked >= 2
+
+
+@every_op
+def test_an_input_that_could_carry_a_gradient_has_a_rule_or_is_said_to_have_none(op: Op) -> None:
+    assert op.rule is not None or not op.differentiable or not op.differentiable_outputs
+
+
+# ------------------------------------------------------------------ what they share
+def _outputs(case: Case) -> list[Any]:
+    return kernels.run(case.op, case.arrays, dict(case.attrs))
+
+
+def _inferred(case: Case, shapes: Any = None, contents: Any = None) -> list[Any]:
+    names = [dtypes.name_of(a.dtype) for a in case.arrays]
+    if shapes is None:
+        shapes, contents = [a.shape for a in case.arrays], case.arrays
+    return case.op.infer(shapes, names, contents, case.attrs)
+
+
+def _assert_fits(real: tuple[int, ...], inferred: Any, label: str) -> None:
+    """An inferred shape may leave things open, but must not say what is not so."""
+    assert inferred is None or (
+        len(real) == len(inferred) and all(want in (None, got) for got, want in zip(real, inferred, strict=True))
+    ), f"{label}: {inferred} inferred, {real} given"
