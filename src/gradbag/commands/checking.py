@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
 
 from .. import errors
 from ..graph import page as pages
@@ -12,13 +11,6 @@ from ..terminal import Terminal
 from .opening import existing, is_graph, open_graph
 
 MOST_SHOWN = 50
-
-
-def add(commands: Any) -> None:
-    check = commands.add_parser("check", help="list everything that is wrong with pages; nothing runs")
-    check.add_argument("files", nargs="+", metavar="PAGE", help="a page, or a GraphDef")
-    check.add_argument("--json", action="store_true", help="print the problems for machines")
-    check.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

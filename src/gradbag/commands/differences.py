@@ -5,21 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
-from typing import Any
 
 from ..graph.page_diff import diff
 from ..terminal import Terminal
 from .opening import open_page
 
 LONGEST = 60
-
-
-def add(commands: Any) -> None:
-    command = commands.add_parser("diff", help="tell what differs between two pages; the layout does not count")
-    command.add_argument("one", metavar="A", help="a page, or a GraphDef")
-    command.add_argument("other", metavar="B", help="the page to compare it with")
-    command.add_argument("--json", action="store_true", help="print the differences for machines")
-    command.set_defaults(run=run, failed=2)  # 1 says that they differ, and nothing else
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from ..graph import page as pages
-from .opening import UsageError, existing, open_graph
-
-
-def add(commands: Any) -> None:
-    command = commands.add_parser("import", help="make a page of a TensorFlow GraphDef")
-    command.add_argument("file", metavar="GRAPH", help="a GraphDef: .pb, or .pbtxt in text form")
-    command.add_argument("--out", metavar="PAGE", help="the page file to write; without it, the page is printed")
-    command.set_defaults(run=run)
+from . import UsageError
+from .opening import existing, open_graph
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,11 +9,9 @@ from .. import errors
 from ..graph import page as pages
 from ..graph import page_data
 from ..graph.graph import Graph
+from ..graph.graphdef import load_graphdef
 from ..graph.page_text import MOST_BYTES, read_text
-
-
-class UsageError(Exception):
-    """What was typed cannot be meant."""
+from . import UsageError
 
 
 def existing(path: str) -> Path:
@@ -35,10 +33,6 @@ def is_graph(path: Path) -> bool:
 
 def open_graph(path: Path) -> Graph:
     """The graph in a GraphDef."""
-    try:
-        from ..graph.graphdef import load_graphdef
-    except ModuleNotFoundError as problem:
-        raise errors.InvalidArgumentError(f"{path}: GraphDef files need `pip install gradbag[graphdef]`") from problem
     return load_graphdef(path)
 
 

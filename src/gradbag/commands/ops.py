@@ -6,20 +6,10 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from .. import pages, raw_ops
 from ..spec import Op, basic_registry, registry
 from ..terminal import Terminal
-
-
-def add(commands: Any) -> None:
-    ops = commands.add_parser("ops", help="list the ops, or show one op's page")
-    ops.add_argument("name", nargs="?", help="the op, by its full name or a part of it")
-    form = ops.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print what an editor needs, for machines")
-    form.add_argument("--markdown", action="store_true", help="print the page as Markdown")
-    ops.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -19,22 +19,8 @@ from ..graph.page_graph import refuse
 from ..graph.page_run import Answer, one_output
 from ..graph.session import ClientSession
 from ..terminal import Progress, Terminal
-from . import results
-from .opening import UsageError, existing, is_graph, open_graph, typed_value
-
-
-def add(commands: Any) -> None:
-    command = commands.add_parser("run", help="run a page or a GraphDef and show the results")
-    command.add_argument("file", metavar="PAGE|GRAPH", help="a page (.page.json) or a GraphDef (.pb, .pbtxt)")
-    command.add_argument("--run", dest="runs", action="append", default=[], metavar="NAME", help="a run of the page")
-    command.add_argument("--fetch", nargs="+", action="extend", default=[], metavar="NODE", help="what to compute")
-    command.add_argument(
-        "--feed", nargs="+", action="extend", default=[], metavar="NODE=VALUE", help="a .npy file or a literal"
-    )
-    command.add_argument("--out", metavar="FILE.npz", help="write the results there too")
-    command.add_argument("--report", action="store_true", help="tell each node's time and bytes")
-    command.add_argument("--json", action="store_true", help="print the results for machines")
-    command.set_defaults(run=run)
+from . import UsageError, results
+from .opening import existing, is_graph, open_graph, typed_value
 
 
 def run(options: argparse.Namespace) -> int:

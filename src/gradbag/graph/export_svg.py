@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.sax.saxutils import escape
+from html import escape
 
 from .graph import Graph, shape_text
 from .page_boxes import EDGE, HEAD, ROW, Box
@@ -145,7 +145,7 @@ def _cut(text: str, longest: int) -> str:
 
 def _text(text: str) -> str:
     """Text of a page, harmless in XML: some characters cannot stand there at all."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text), quote=False)
 
 
 def _n(number: float) -> str:
