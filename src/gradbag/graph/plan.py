@@ -14,7 +14,9 @@ class Step:
     __slots__ = ("before", "cacheable", "call", "digest", "known", "node", "outputs", "reads", "sources", "state")
 
     def __init__(self, node: Node, sources: Sequence[int], outputs: range, before: Collection[int]) -> None:
-        self.node, self.sources, self.outputs, self.state = node, tuple(sources), outputs, node.op.state
+        self.node, self.sources, self.outputs = node, tuple(sources), outputs
+        # What could have been fed, and was not, is an ordinary step: it has a default, or says that it has none.
+        self.state = "" if node.op.state == "fed" else node.op.state
         self.before = tuple(before)  # the steps that must be done first
         # To assign, the variable's value before is not read, and need not be there.
         self.reads = self.sources[1:] if self.state == "assign" else self.sources
