@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from .graph_files import Maker
 
 import gradbag
 from gradbag import dtypes
@@ -26,6 +25,8 @@ from gradbag.graph.graphdef.tensors import Budget, read_tensor, write_tensor
 from gradbag.spec import Op, basic_registry, registry
 from gradbag.testing.cases import Case, cases, usual_types
 from gradbag.testing.oracle import assert_same
+
+from .graph_files import Maker
 
 ALL = [*registry, *basic_registry]
 
