@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -65,7 +66,7 @@ class Writer:
         yield "import numpy as np\n" if "np" in self.imports else ""
         yield "from gradbag import raw_ops" if eager else "from gradbag.graph import ClientSession, Scope, ops"
         if "Path" in self.imports:
-            yield f"\nFOLDER = Path({str(self.page.folder)!r})  # where the page's data files are"
+            yield f"\nFOLDER = Path({_quoted(str(self.page.folder))})  # where the page's data files are"
         yield ""
 
     # ------------------------------------------------------------------ raw ops
@@ -128,7 +129,7 @@ class Writer:
         return [*lines, "", *(self._print(label, value) for label, value in results.items())]
 
     def _construct(self, node: Node) -> str:
-        scope = f"root.with_op_name({node.name!r})"
+        scope = f"root.with_op_name({_quoted(node.name)})"
         if node.control:
             before = ", ".join(f"{self.names[n.name]}.node" for n in node.control)
             scope += f".with_control_dependencies([{before}])"
@@ -164,7 +165,7 @@ class Writer:
         for label, output in wanted.items():
             names.append(f"{self.names[output.node.name]}_{output.port}_value")
             results[label] = names[-1]
-        assigned = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
+        assigned = f"{', '.join(names)} = " if len(names) > 1 else f"({names[0]},) = " if names else ""
         if task.steps > 1:
             yield f"for _ in range({task.steps}):"
             yield f"    {assigned}" + call.replace("\n", "\n    ")
@@ -180,7 +181,7 @@ class Writer:
 
     @staticmethod
     def _print(label: str, value: str) -> str:
-        return f"print({label + ' ='!r}, {value}.tolist())"
+        return f"print({_quoted(label + ' =')}, {value}.tolist())"
 
     @staticmethod
     def _call(function: str, arguments: Mapping[str, str]) -> str:
@@ -199,7 +200,7 @@ class Writer:
             self.imports |= {"np", "Path"}
             view = ".view(ml_dtypes.bfloat16)" if name == "bfloat16" else ""
             self.imports |= {"ml_dtypes"} if view else set()
-            return f"np.load(FOLDER / {path!r}){view}" + (".astype(object)" if name == "string" else "")
+            return f"np.load(FOLDER / {_quoted(path)}){view}" + (".astype(object)" if name == "string" else "")
         self.imports.add("np")
         if name in dtypes.QUANTIZED:
             return f"np.array({array.view(array.dtype[0]).tolist()}, np.{array.dtype[0]}).view({array.dtype.descr!r})"
@@ -234,8 +235,13 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def _setting(value: Any) -> str:
     if isinstance(value, float) and not np.isfinite(value):
-        return f"float({str(value)!r})"
-    return repr(value)
+        return f"float({_quoted(str(value))})"
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    """In double quotes, as most code writes text; JSON's escapes are Python's too."""
+    return json.dumps(text)
 
 
 def _one_line(text: str) -> str:

@@ -55,11 +55,13 @@ def to_svg(page: Page) -> str:
         f"<style>{STYLE}</style>",
         f'<rect x="{_n(left)}" y="{_n(top)}" {size} fill="{PAPER}"/>',
         f'<text class="page" x="{_n(left + MARGIN)}" y="{_n(top + MARGIN)}">{_text(page.title)}</text>',
-        *_wires(page, boxes, drawn.graph),
     ]
+    wires = list(_wires(page, boxes, drawn.graph))
+    lines += wires
     for name, box in boxes.items():
         lines += _box(box, drawn.graph, name in broken)
-    return "\n".join([*lines, "</svg>", ""])
+    # Once more, faintly, above the boxes: a wire that passes behind one can be followed.
+    return "\n".join([*lines, '<g opacity=".2">', *wires, "</g>", "</svg>", ""])
 
 
 def _wires(page: Page, boxes: dict[str, Box], graph: Graph) -> Iterator[str]:

@@ -13,7 +13,7 @@ from .page_model import Page
 
 HEAD, ROW, FOOT, EDGE = 44, 20, 8, 14
 CHARACTER = 6.6  # a mean one of the text in a row
-NARROWEST, WIDEST = 120, 250
+NARROWEST, WIDEST = 120, 270
 LONGEST_VALUE = 22
 
 
@@ -41,7 +41,7 @@ class Box:
 
     def measure(self) -> None:
         rows = [
-            len(a.name) + len(a.value) + (3 if a.value else 0) + len(b.name) + 2
+            len(a.name) + len(a.value) + (3 if a.value else 0) + len(b.name) + 4
             for a, b in zip(_padded(self.inputs, self.outputs), _padded(self.outputs, self.inputs), strict=True)
         ]
         rows += [len(s.name) + len(s.value) + 3 for s in self.settings]

@@ -7,7 +7,7 @@ from .page_links import order, sources
 from .page_model import Page
 
 LEFT, TOP = 40, 40
-BETWEEN_LAYERS, BETWEEN_BOXES = 60, 24
+BETWEEN_LAYERS, BETWEEN_BOXES = 100, 24
 
 
 def positions(page: Page) -> dict[str, list[int]]:
@@ -23,13 +23,16 @@ def positions(page: Page) -> dict[str, list[int]]:
     left = LEFT
     for number in sorted(columns):
         column = columns[number]
-        if number:
-            column.sort(key=lambda name: _mean([middle[s] for _, s in wired[name] if s in middle]))
+        heights = {name: _mean([middle[s] for _, s in wired[name] if s in middle]) for name in column}
+        column.sort(key=lambda name: heights[name])
         top = TOP
         for name in column:
+            box = made[name]
+            if heights[name] < float("inf"):  # at the height of what it reads, where there is room
+                top = max(top, round(heights[name] - box.height / 2))
             found[name] = [left, top]
-            middle[name] = top + made[name].height / 2
-            top += made[name].height + BETWEEN_BOXES
+            middle[name] = top + box.height / 2
+            top += box.height + BETWEEN_BOXES
         left += max(made[name].width for name in column) + BETWEEN_LAYERS
     return {name: found[name] for name in page.nodes}
 
@@ -68,4 +71,5 @@ def _layers(page: Page) -> dict[str, int]:
 
 
 def _mean(numbers: list[float]) -> float:
+    """Of nothing: below everything."""
     return sum(numbers) / len(numbers) if numbers else float("inf")
