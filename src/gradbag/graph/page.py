@@ -14,8 +14,9 @@ from .page_from_graph import from_graph
 from .page_graph import to_graph
 from .page_links import Problem
 from .page_migrate import FORMAT
-from .page_model import Page, load, parse, save, text
+from .page_model import Page, load, parse, text
 from .page_run import Answer, Mismatch, run
+from .page_save import save
 
 __all__ = [
     "FORMAT",

@@ -48,6 +48,11 @@ def check_path(path: object) -> str:
 
 def read_file(folder: Path, path: object, sha256: object = None) -> Array:
     """The array in a data file, if the file is the one that the page means."""
+    return parse(file_content(folder, path, sha256), str(path))
+
+
+def file_content(folder: Path, path: object, sha256: object = None) -> bytes:
+    """The bytes of a data file."""
     name = check_path(path)
     if sha256 is not None and not (isinstance(sha256, str) and re.fullmatch("[0-9a-f]{64}", sha256)):
         raise errors.InvalidArgumentError(f"{name}: sha256 must be 64 hexadecimal digits")
@@ -58,7 +63,7 @@ def read_file(folder: Path, path: object, sha256: object = None) -> Array:
     content = read_bytes(full, name)
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise errors.InvalidArgumentError(f"{name}: the file has changed, its sha256 is not the page's")
-    return parse(content, name)
+    return content
 
 
 def read_bytes(path: Path, name: str, most: int = MOST_BYTES) -> bytes:

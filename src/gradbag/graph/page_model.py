@@ -144,16 +144,3 @@ def load(path: str | os.PathLike[str]) -> Page:
 def text(page: Page) -> str:
     """The canonical text of a page."""
     return write_text(page.document)
-
-
-def save(page: Page, path: str | os.PathLike[str]) -> None:
-    """Write a page and its new data files; each file is replaced as a whole or not at all."""
-    where = Path(path)
-    content = text(page).encode()
-    files = {name: page_data.file_bytes(array) for name, array in page.data.items()}
-    for name, array_bytes in files.items():
-        target = where.parent / page_data.check_path(name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        page_data.write_whole(target, array_bytes)
-    page_data.write_whole(where, content)
-    page.folder, page.data = where.parent, {}

@@ -129,7 +129,10 @@ def write_text(document: Mapping[str, Any]) -> str:
     """The canonical text: a fixed order of keys, one node, one run and one position per line."""
     lines = [f"  {_encode(key)}: {_section(key, value)}" for key, value in ordered(document, TOP).items()]
     text = "{\n" + ",\n".join(lines) + "\n}\n" if lines else "{}\n"
-    read_text(text.encode(), "the page to be written")  # what cannot be read back is never written
+    try:
+        read_text(text.encode(), "the page to be written")  # what cannot be read back is never written
+    except UnicodeEncodeError:
+        raise errors.InvalidArgumentError("the page to be written has half a surrogate pair in a string") from None
     return text
 
 
