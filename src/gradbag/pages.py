@@ -17,7 +17,7 @@ KINDS = {
     "float": "float",
     "string": "str",
     "type": "name of a dtype",
-    "shape": "list of sizes, None for unknown ones",
+    "shape": "list of sizes",
     "ints": "list of ints",
     "tensor": "array",
 }
@@ -44,7 +44,7 @@ def type_text(op: Op, arg: Arg) -> str:
 def kind_text(op: Op, attr: Attr) -> str:
     """What an attribute may be: its kind, and the choices where there are only some."""
     choices = attr.allowed or op.types.get(attr.name, ())
-    return KINDS[attr.kind] + (f": {', '.join(choices)}" if choices else "")
+    return KINDS[attr.kind] + (f" ({', '.join(choices)})" if choices else "")
 
 
 def default_text(attr: Attr) -> str:
@@ -56,6 +56,11 @@ def signature(op: Op) -> str:
     settings = [a.name if a.default is REQUIRED else f"{a.name}={a.default!r}" for a in op.attrs]
     others = ["name=None", *(["out=None"] if op.sized_outputs else [])]
     return f"{op.name}({', '.join([*op.input_names, *settings, *others])})"
+
+
+def runs_alone(op: Op) -> bool:
+    """Whether a call has an answer outside a session, which feeds placeholders and keeps variables."""
+    return not op.state or bool(op.inputs)
 
 
 def example_call(op: Op) -> str:
@@ -113,8 +118,10 @@ def docstring(op: Op) -> str:
     parts[-1] += out_text(op) and f"\n    {out_text(op)}"
     parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))
     parts.append(gradient_text(op))
-    call = example_call(op).replace("\n", "\n    ... ")
-    parts.append(f"Example:\n    >>> import gradbag\n    >>> {call}\n    " + example_answer(op).replace("\n", "\n    "))
+    call = example_call(op)
+    if runs_alone(op):
+        call = "\n".join([">>> import gradbag", ">>> " + call.replace("\n", "\n... "), example_answer(op)])
+    parts.append("Example:\n    " + call.replace("\n", "\n    "))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -130,7 +137,8 @@ def markdown(op: Op) -> str:
     lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
     if op.sized_outputs:
         lines += [out_text(op).replace("out:", "`out`:", 1), ""]
-    lines += [gradient_text(op), "", "```python", f">>> {example_call(op)}", example_answer(op), "```", ""]
+    example = [f">>> {example_call(op)}", example_answer(op)] if runs_alone(op) else [example_call(op)]
+    lines += [gradient_text(op), "", "```python", *example, "```", ""]
     return "\n".join(lines)
 
 

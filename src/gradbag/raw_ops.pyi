@@ -857,6 +857,75 @@ def InvertPermutation(
 ) -> NDArray[Any]:
     """Where each number stands in a permutation."""
 
+def Cumsum(
+    *,
+    x: ArrayLike,
+    axis: ArrayLike,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Sums along an axis, from its first place up to each."""
+
+def SegmentSum(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of the rows of each segment."""
+
+def UnsortedSegmentSum(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of the rows of each segment, which may lie anywhere."""
+
+class _Unique(NamedTuple):
+    y: NDArray[Any]
+    idx: NDArray[Any]
+
+def Unique(
+    *,
+    x: ArrayLike,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+) -> _Unique:
+    """The values that occur, each once; NaN is never equal to another."""
+
+def Where(
+    *,
+    condition: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Where an array is not zero."""
+
+class _TopKV2(NamedTuple):
+    values: NDArray[Any]
+    indices: NDArray[Any]
+
+def TopKV2(
+    *,
+    input: ArrayLike,
+    k: ArrayLike,
+    sorted: bool = True,
+    index_type: DTypeLike = 'int32',
+    name: str | None = None,
+) -> _TopKV2:
+    """The largest values of each row, and where they stand."""
+
+def LowerBound(
+    *,
+    sorted_inputs: ArrayLike,
+    values: ArrayLike,
+    out_type: DTypeLike = 'int32',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Where values would stand in sorted rows, before equal ones."""
+
 def Shape(
     *,
     input: ArrayLike,
@@ -879,3 +948,138 @@ def Rank(
     name: str | None = None,
 ) -> NDArray[Any]:
     """How many axes an array has."""
+
+def Slice(
+    *,
+    input: ArrayLike,
+    begin: ArrayLike,
+    size: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A window of an array."""
+
+def StridedSlice(
+    *,
+    input: ArrayLike,
+    begin: ArrayLike,
+    end: ArrayLike,
+    strides: ArrayLike,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A window of an array with steps, written as Python writes it: `input[b0:e0:s0, ..., None, b1]`."""
+
+def StridedSliceGrad(
+    *,
+    shape: ArrayLike,
+    begin: ArrayLike,
+    end: ArrayLike,
+    strides: ArrayLike,
+    dy: ArrayLike,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradient of StridedSlice: a window put back to where it was cut out."""
+
+def Pad(
+    *,
+    input: ArrayLike,
+    paddings: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """An array with zeros around it."""
+
+def SparseToDense(
+    *,
+    sparse_indices: ArrayLike,
+    output_shape: ArrayLike,
+    sparse_values: ArrayLike,
+    default_value: ArrayLike,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Values at their places, and a default everywhere else; of several at one place the last stays."""
+
+def SparseTensorDenseMatMul(
+    *,
+    a_indices: ArrayLike,
+    a_values: ArrayLike,
+    a_shape: ArrayLike,
+    b: ArrayLike,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The product of a sparse matrix and a dense one."""
+
+def Placeholder(
+    *,
+    dtype: DTypeLike,
+    shape: int | Sequence[int | None] | None = None,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A value that every run must be given."""
+
+def PlaceholderWithDefault(
+    *,
+    input: ArrayLike,
+    shape: int | Sequence[int | None] | None,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A value that a run may be given; otherwise it is the input."""
+
+def VariableV2(
+    *,
+    shape: int | Sequence[int | None] | None,
+    dtype: DTypeLike,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A value that is kept from run to run."""
+
+def Variable(
+    *,
+    shape: int | Sequence[int | None] | None,
+    dtype: DTypeLike,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """A value that is kept from run to run; the older form of VariableV2."""
+
+def Assign(
+    *,
+    ref: ArrayLike,
+    value: ArrayLike,
+    validate_shape: bool = True,
+    use_locking: bool = True,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Give a variable a value."""
+
+def AssignAdd(
+    *,
+    ref: ArrayLike,
+    value: ArrayLike,
+    use_locking: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Add to a variable."""
+
+def AssignSub(
+    *,
+    ref: ArrayLike,
+    value: ArrayLike,
+    use_locking: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Subtract from a variable."""

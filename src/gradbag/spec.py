@@ -126,6 +126,9 @@ State = Literal["", "fed", "variable", "assign", "update"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 
+_MOST_OUTLINES = 4096  # shapes are few, but a caller may come with ever new ones
+
+
 class Op:
     """One declared op. Made by the `op` decorator; knows its schema and its rules, never a framework."""
 
@@ -157,6 +160,7 @@ class Op:
         self.shape_rule: ShapeRule | None = None
         self.value_rule: Callable[..., Sequence[Any]] | None = None
         self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
+        self._outlines: dict[Any, list[tuple[AnyShape, str]]] = {}
         self.doc = inspect.getdoc(body) or ""
         self.python_name = body.__name__.rstrip("_")  # a function that would hide a builtin may end with _
         self.category = body.__module__.rpartition(".")[2]
@@ -325,10 +329,17 @@ class Op:
         contents: Sequence[Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> tuple[list[tuple[AnyShape, str]], bool]:
-        """What `infer` gives, and whether that follows from shapes and dtypes alone."""
+        """What `infer` gives, and whether that follows from shapes and dtypes alone; then it is kept for next time."""
         settings = self.attr_defaults if attrs is None else attrs
-        bound = self.resolve_types(names, settings)
+        key: Any = (*names, *shapes, *settings.values())
+        try:
+            kept = self._outlines.get(key)
+        except TypeError:  # an array among the attributes, or a list
+            kept = key = None
+        if kept is not None:
+            return kept, True
         contents = contents or [None] * len(shapes)
+        bound = self.resolve_types(names, settings)
         sizes = self.bind_shapes(shapes, contents)
         known: list[Known] = []
         if self.shape_rule is None:
@@ -342,8 +353,13 @@ class Op:
                 found = self.shape_rule(*self.grouped(known), **settings)
             except errors.Fault as fault:
                 raise errors.invalid(self.name, fault) from None
+        outline = [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)]
         alone = not self.held and not any(k.looked for k in known)
-        return [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)], alone
+        if alone and key is not None:
+            if len(self._outlines) == _MOST_OUTLINES:
+                self._outlines.clear()
+            self._outlines[key] = outline
+        return outline, alone
 
     # ------------------------------------------------------------------ details
     def _can_carry_gradient(self, arg: Arg) -> bool:

@@ -68,7 +68,7 @@ def test_a_part_of_a_name_lists_the_ops_that_have_it(capsys: Any) -> None:
 
 
 def test_a_part_that_only_one_op_has_shows_its_page(capsys: Any) -> None:
-    assert main(["ops", "slice_g"]) == 0
+    assert main(["ops", "sparse_slice_g"]) == 0
     assert "backprop_val_grad" in capsys.readouterr().out
 
 

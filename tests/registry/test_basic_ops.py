@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, kernels, raw_ops
+from gradbag import dtypes, kernels, pages, raw_ops
 from gradbag.ops import basic as _basic  # noqa: F401  # declares the basic ops
 from gradbag.spec import Op, Reject, basic_registry
 from gradbag.testing import assert_adjoint, assert_gradient, assert_same, cases, layouts
 from gradbag.testing.cases import Case, type_choices, usual_types
+from gradbag.testing.gradcheck import function_of
 
-every_op = pytest.mark.parametrize("op", [op for op in basic_registry if not op.state], ids=lambda op: op.name)
+RUNNING = [op for op in basic_registry if pages.runs_alone(op)]
+IN_A_SESSION = [op for op in basic_registry if not pages.runs_alone(op)]
+every_op = pytest.mark.parametrize("op", RUNNING, ids=lambda op: op.name)
 REJECTS = [(op, reject) for op in basic_registry for reject in op.rejects]
-DERIVED = [op for op in basic_registry if not op.state and op.differentiable and op.differentiable_outputs]
+DERIVED = [op for op in RUNNING if op.differentiable and op.differentiable_outputs]
 
 
 def test_there_are_basic_ops() -> None:
@@ -92,6 +95,12 @@ def test_an_out_is_refused(op: Op) -> None:
         getattr(raw_ops, op.name)(**op.example.inputs, out=np.zeros(1))
 
 
+@pytest.mark.parametrize("op", IN_A_SESSION, ids=lambda op: op.name)
+def test_what_only_a_session_knows_is_refused_in_words(op: Op) -> None:
+    with pytest.raises(gradbag.InvalidArgumentError, match=f"^{op.name}: there is no value; "):
+        getattr(raw_ops, op.name)(**op.example.inputs)
+
+
 # ------------------------------------------------------------------ shapes
 @every_op
 def test_a_shape_that_is_inferred_from_less_is_still_true(op: Op) -> None:
@@ -143,14 +152,27 @@ def test_gradients_are_checked_for_some_dtype(op: Op) -> None:
     [(op, name) for op in DERIVED for name in ("float64", "complex128") if _types(op, name)],
     ids=lambda x: x.name if isinstance(x, Op) else x,
 )
-def test_gradients_to_order_two_and_forward_mode(op: Op, name: str) -> None:
+def test_gradients_and_forward_mode(op: Op, name: str) -> None:
     types = _types(op, name)
     checked = 0
     for case in cases(op, types):
         if case.label != "example":  # which may show a point that has no derivative
-            checked += assert_gradient(case, order=2)
+            checked += assert_gradient(case, order=2 if name == "float64" else 1)
             assert_adjoint(case)
     assert checked >= 2
+
+
+@pytest.mark.parametrize("op", DERIVED, ids=lambda op: op.name)
+def test_a_gradient_has_the_dtype_of_its_input(op: Op) -> None:
+    checked = 0
+    for types in type_choices(op):
+        case = next(cases(op, types))
+        function, primals = function_of(case)
+        value, pullback = gradbag.vjp(function, *primals)
+        for primal, gradient in zip(primals, pullback(value), strict=True):
+            assert gradient.dtype == primal.dtype, str(case)
+            checked += 1
+    assert checked
 
 
 @every_op

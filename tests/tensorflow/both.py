@@ -17,12 +17,14 @@ from gradbag.testing.oracle import assert_same
 
 Array = np.ndarray[Any, Any]
 USUAL = {"T": "float32"}  # and int32 for every other type variable
+# Attributes that tf.raw_ops calls otherwise than a graph does.
+RENAMED = {("Squeeze", "squeeze_dims"): "axis"}
 
 
 @dataclass(frozen=True)
 class Call:
     op: Op
-    inputs: dict[str, Array]
+    inputs: dict[str, Any]  # arrays, and a list of them where the op takes one
     attrs: dict[str, Any]
 
     def __str__(self) -> str:
@@ -53,11 +55,43 @@ def ours(call: Call) -> Outcome:
 def theirs(call: Call) -> Outcome:
     """TensorFlow's answer in NumPy arrays, strings as str."""
     try:
-        tensors = {name: to_tensor(array) for name, array in call.inputs.items()}
-        answer = getattr(tf.raw_ops, call.op.name)(**tensors, **call.attrs)
+        tensors = {name: _to_tensors(value) for name, value in call.inputs.items()}
+        answer = getattr(tf.raw_ops, call.op.name)(**tensors, **_their_attrs(call))
     except tf.errors.OpError as refusal:
         return Refused(str(refusal))
     return {name: to_array(tensor) for name, tensor in _outputs(call.op, answer).items()}
+
+
+def in_a_graph(call: Call) -> Outcome:
+    """TensorFlow's answer from a session; a variable has the value of the input `ref` before."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        try:
+            tensors = {name: _to_tensors(value) for name, value in call.inputs.items()}
+            if call.op.state == "assign":
+                before = tensors["ref"]
+                tensors["ref"] = tf.raw_ops.VariableV2(shape=before.shape, dtype=before.dtype)
+                session.run(tf.raw_ops.Assign(ref=tensors["ref"], value=before))
+            made = getattr(tf.raw_ops, call.op.name)(**tensors, **_their_attrs(call))
+            answer = session.run(made)
+        except (tf.errors.OpError, ValueError) as refusal:
+            return Refused(str(refusal))
+    with tf.init_scope():
+        return {arg.name: to_array(tf.constant(answer, made.dtype.base_dtype)) for arg in call.op.outputs}
+
+
+def _to_tensors(value: Any) -> Any:
+    return [to_tensor(array) for array in value] if isinstance(value, list) else to_tensor(value)
+
+
+def _their_attrs(call: Call) -> dict[str, Any]:
+    """The attributes as tf.raw_ops wants them: it has another name for one, and wants arrays written out."""
+    attrs = {RENAMED.get((call.op.name, name), name): value for name, value in call.attrs.items()}
+    for attr in call.op.attrs:
+        if attr.kind == "tensor":
+            attrs[attr.name] = tf.make_tensor_proto(attrs[attr.name], attrs["dtype"])
+        elif attr.kind == "shape" and attrs[attr.name] is not None:
+            attrs[attr.name] = tf.TensorShape(attrs[attr.name])
+    return attrs
 
 
 def to_tensor(array: Array) -> tf.Tensor:
@@ -115,8 +149,12 @@ def _assert_names_the_fault(call: Call, refusal: gradbag.Error) -> None:
 
 def _outputs(op: Op, answer: Any) -> dict[str, Any]:
     names = [arg.name for arg in op.outputs]
+    if not names:
+        return {}
     return dict(zip(names, answer if op.result is not None else [answer], strict=True))
 
 
-def _source(array: Array) -> str:
+def _source(array: Any) -> str:
+    if isinstance(array, list):
+        return f"[{', '.join(map(_source, array))}]"
     return f"np.array({array.tolist()!r}, {dtypes.name_of(array.dtype)!r}).reshape({array.shape})"

@@ -73,6 +73,8 @@ def _page(op: Op, terminal: Terminal) -> None:
     terminal.text(pages.gradient_text(op))
     terminal.heading("Example")
     terminal.verbatim(f"{pages.example_call(op)}\n")
+    if not pages.runs_alone(op):
+        return
     answer = getattr(raw_ops, op.name)(**op.example.inputs)
     for arg, value in zip(op.outputs, answer if op.result is not None else [answer], strict=True):
         terminal.verbatim(f"{arg.name} =", style="")

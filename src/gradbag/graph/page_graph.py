@@ -42,6 +42,9 @@ def draw(page: Page) -> Drawn:
     drawn.problems += cycles
     for name in names:
         NodeBuilder(page, drawn, name, nodes[name]).build()
+    if drawn.problems:
+        places = {name: place for place, name in enumerate(nodes)}
+        drawn.problems.sort(key=lambda problem: places.get(problem.node, -1))
     return drawn
 
 
@@ -74,6 +77,10 @@ class NodeBuilder:
         op = self._op()
         if op is None:
             return
+        for part in ("in", "attrs"):
+            if not isinstance(self.entry.get(part, {}), dict):
+                self.problem("", f"{part} must be an object")
+                return
         attrs = self._attrs(op)
         ports = self._ports(op)
         control = self._control()
@@ -102,15 +109,8 @@ class NodeBuilder:
             self.problem("", f"{what}; `gradbag ops` lists them")
         return op
 
-    def _part(self, key: str) -> dict[str, Any]:
-        part = self.entry.get(key, {})
-        if not isinstance(part, dict):
-            self.problem("", f"{key} must be an object")
-            return {}
-        return part
-
     def _attrs(self, op: Op) -> dict[str, Any]:
-        given = self._part("attrs") if "attrs" in self.entry else {}
+        given = self.entry.get("attrs", {})
         for name in given:
             if name not in op.attr_defaults:
                 known = ", ".join(op.attr_defaults) or "none"
@@ -150,7 +150,7 @@ class NodeBuilder:
     # ------------------------------------------------------------------ inputs
     def _ports(self, op: Op) -> list[tuple[str, Arg, Any]]:
         """Each input, flat: what to call it, its declaration, and the output or the literal that it gets."""
-        given = self._part("in") if "in" in self.entry else {}
+        given = self.entry.get("in", {})
         for port in given:
             if port not in op.input_names:
                 known = ", ".join(op.input_names) or "none"
@@ -235,6 +235,7 @@ class NodeBuilder:
         values = [v if isinstance(v, Output) else self._value(op, p, arg, v, bound) for p, arg, v in ports]
         if not self.sound:
             return
+        values = _widened(ports, values)
         stand_ins = [np.empty(0, dtypes.numpy_dtype(v.dtype)) if isinstance(v, Output) else v for v in values]
         arrays: list[Array] = arguments.to_arrays(op, stand_ins)
         for (port, _, _), value, array in zip(ports, values, arrays, strict=True):
@@ -263,3 +264,14 @@ class NodeBuilder:
             name = f"{plain}_{number}"
         attrs = {"value": array, "dtype": dtypes.name_of(array.dtype)}
         return Output(self.graph.add(basic_registry["Const"], name, (), attrs), 0)
+
+
+def _widened(ports: list[tuple[str, Arg, Any]], values: list[Any]) -> list[Any]:
+    """Whole numbers become fractions where a bare fraction stands beside them in a port of the same type."""
+    fractions = {arg.dtype for (_, arg, _), value in zip(ports, values, strict=True) if page_values.has_fraction(value)}
+    if not fractions:
+        return values
+    return [
+        page_values.as_fractions(value) if arg.dtype in fractions else value
+        for (_, arg, _), value in zip(ports, values, strict=True)
+    ]

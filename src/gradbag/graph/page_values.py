@@ -84,6 +84,16 @@ def natural(value: Any, takes_text: bool) -> Any:
     return _mapped(value, lambda leaf: _number(leaf) if isinstance(leaf, str) else leaf)
 
 
+def has_fraction(value: Any) -> bool:
+    """Whether Python numbers, in lists or alone, have a float among them."""
+    return type(value) is float or (isinstance(value, list) and any(map(has_fraction, value)))
+
+
+def as_fractions(value: Any) -> Any:
+    """The same Python numbers, all floats; anything else as it is."""
+    return _mapped(value, lambda leaf: float(leaf) if type(leaf) is int else leaf)
+
+
 def is_whole(text: str) -> bool:
     """Whether a string is an integer that JSON cannot write."""
     return _DIGITS.fullmatch(text) is not None

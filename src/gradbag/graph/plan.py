@@ -11,7 +11,7 @@ from .graph import Node, Output
 class Step:
     """A node of a plan. Values live in numbered slots, so that a run looks nothing up by name."""
 
-    __slots__ = ("before", "cacheable", "call", "digest", "known", "node", "outputs", "reads", "sources", "state")
+    __slots__ = ("acts", "before", "cacheable", "call", "digest", "known", "node", "outputs", "reads", "sources", "state")
 
     def __init__(self, node: Node, sources: Sequence[int], outputs: range, before: Collection[int]) -> None:
         self.node, self.sources, self.outputs = node, tuple(sources), outputs
@@ -23,6 +23,7 @@ class Step:
         self.known = [value for value in node.known if value is not None]
         if len(self.known) < len(node.dtypes):
             self.known = []  # not all of them
+        self.acts = self.state in ("assign", "update")  # or something that it waits for does
         self.cacheable = not self.state and not self.known
         self.call = b""
         self.digest: bytes | None = None  # of the result, where neither feeds nor variables decide it
@@ -43,7 +44,11 @@ class Plan:
             own = range(count, count + len(node.dtypes))
             count = own.stop
             before = {numbers[i.node] for i in node.inputs if i not in fed} | {numbers[c] for c in node.control}
-            self.steps.append(Step(node, [self.slots[i] for i in node.inputs], own, before))
+            step = Step(node, [self.slots[i] for i in node.inputs], own, before)
+            if step.acts or any(self.steps[number].acts for number in before):
+                # Taken from the cache, it would not do what it is there for.
+                step.acts, step.cacheable = True, False
+            self.steps.append(step)
             numbers[node] = len(self.steps) - 1
             for index, slot in enumerate(own):
                 # A fed output keeps the slot of its feed, even where the node runs for another of its outputs.
@@ -65,7 +70,7 @@ class Plan:
         for step in self.steps:
             step.call = call_digest(step.node)
             makers = [self.maker[slot] for slot in step.sources]
-            if not step.state and all(m >= 0 and self.steps[m].digest is not None for m in makers):
+            if not step.state and not step.acts and all(m >= 0 and self.steps[m].digest is not None for m in makers):
                 step.digest = step_digest(step.call, [self.source_digest(slot) for slot in step.sources])
         self.keyed = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,9 @@ _MOST_OUTLINES = 1024
 
 def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], share: bool = False) -> list[Array]:
     """Check the call and compute its outputs; `arrays` are flat. With `share`, outputs may be views of inputs."""
-    names, wanted = _outline(op, arrays, attrs)
-    if wanted:
-        memory.reserve(op.name, wanted)
+    outline = _outline(op, arrays, attrs)
+    if outline.total > memory.unchecked():
+        memory.reserve(op.name, outline.wanted)
     try:
         with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
             answer = op.body(*op.grouped([carriers.clean(a) if a.dtype == bool else a for a in arrays]), **attrs)
@@ -31,18 +31,20 @@ def run_basic(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], share: boo
             raise
         raise errors.ResourceExhaustedError(f"{op.name}: not enough memory: {problem}") from None
     outputs = answer if op.result is not None else [answer] if op.outputs else []
-    checked = [_checked(output, name) for output, name in zip(outputs, names, strict=True)]
+    checked = [_checked(output, name) for output, name in zip(outputs, outline.names, strict=True)]
     return checked if share else [_own(output, arrays) for output in checked]
 
 
-Outline = tuple[list[str], list[tuple[str, list[int], int]]]
+class Outline(NamedTuple):
+    """What is known of the outputs before the call: their dtypes, and what to ask the budget for."""
+
+    names: list[str]
+    wanted: list[tuple[str, list[int], int]]
+    total: int
 
 
 def _outline(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> Outline:
-    """The dtypes of the outputs, and what to ask the budget for, if that is much.
-
-    It is kept for calls of the same shapes and dtypes where nothing else decides it.
-    """
+    """It is kept for calls of the same shapes and dtypes where nothing else decides it."""
     key: Any = tuple([(a.dtype, a.shape) for a in arrays] + list(attrs.values()))
     try:
         found: Outline | None = op.routes.get(key)
@@ -56,9 +58,9 @@ def _outline(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> Outline:
         (arg.name, [n or 0 for n in shape or ()], dtypes.numpy_dtype(name).itemsize)
         for arg, (shape, name) in zip(op.outputs, inferred, strict=True)
     ]
-    much = sum(prod(shape) * itemsize for _, shape, itemsize in wanted) > memory.unchecked()
-    outline = ([name for _, name in inferred], wanted if much else [])
-    if alone and key is not None and not much and not any(dtypes.is_string(a.dtype) for a in arrays):
+    total = sum(prod(shape) * itemsize for _, shape, itemsize in wanted)
+    outline = Outline([name for _, name in inferred], wanted, total)
+    if alone and key is not None and not any(dtypes.is_string(a.dtype) for a in arrays):
         if len(op.routes) >= _MOST_OUTLINES:
             op.routes.clear()
         op.routes[key] = outline

@@ -6,19 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import COMPLEX, FLOAT, REAL
+from ...dtypes import FLOAT, REAL
 from ...spec import Arg, Example, Reject, basic_op
-from .arithmetic import ONE, RESULT
+from .arithmetic import DY, INEXACT, ONE, RESULT, UNLIKE
 from .operands import signed
 from .precision import rounded
 
-INEXACT = FLOAT + COMPLEX
 FEATURES = Arg("features", "T", "*shape", "What goes into the function.")
 ACTIVATIONS = Arg("activations", "T", "*shape", "What comes out.")
 GRADIENTS = Arg("gradients", "T", "*shape", "The gradient that comes in.")
 BACKPROPS = Arg("backprops", "T", "*shape", "The gradient of the features.")
-DY = Arg("dy", "T", "*shape", "The gradient that comes in.")
-UNLIKE = Reject({"dy": [1.0]}, r"dy must have shape \[\*shape\]")
 UNLIKE_GRADIENTS = Reject({"features": [1.0]}, r"features must have shape \[\*shape\]")
 
 

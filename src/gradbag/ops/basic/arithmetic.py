@@ -16,13 +16,17 @@ from .conjugates import conjugate
 from .operands import nonzero, signed, signed_pairs
 from .precision import wider
 from .samples import Rng, pairs
+from .sizes import agreed
 
-SIGNED = (*FLOAT, *COMPLEX, "int8", "int16", "int32", "int64")
+INEXACT = FLOAT + COMPLEX
+SIGNED = (*INEXACT, "int8", "int16", "int32", "int64")
 X = Arg("x", "T", "*first", "The first operand.")
 Y = Arg("y", "T", "*second", "The second operand; the shapes are stretched to each other.")
 Z = Arg("z", "T", "*result", "One result per element.")
 ONE = Arg("x", "T", "*shape", "The operand.")
 RESULT = Arg("y", "T", "*shape", "One result per element.")
+DY = Arg("dy", "T", "*shape", "The gradient that comes in.")
+UNLIKE = Reject({"dy": [1.0]}, r"dy must have shape \[\*shape\]")
 UNSTRETCHABLE = Reject({"x": [1.0, 2.0], "y": [1.0, 2.0, 3.0]}, r"y has shape \[3\], which cannot be stretched")
 
 
@@ -96,7 +100,9 @@ def _lists(rng: Rng) -> Any:
     example=Example({"inputs": [[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]]}, {"sum": [111.0, 222.0]}),
     samples=_lists,
     rejects=[
-        Reject({"inputs": [[1.0, 2.0], [1.0]]}, r"inputs\[1\] has shape \[1\], which is not that of inputs\[0\]"),
+        Reject(
+            {"inputs": [[1.0, 2.0], [1.0]]}, r"inputs\[1\] has shape \[1\], which must be that of inputs\[0\], \[2\]"
+        ),
         Reject({"inputs": []}, r"inputs == \[\] must hold at least one array"),
     ],
 )
@@ -112,13 +118,7 @@ def _(inputs: Any) -> Any:
         raise Fault("rule", "inputs", (), [], hint="must hold at least one array")
     found: AnyShape = None
     for place, known in enumerate(inputs):
-        if found is None or known.shape is None:
-            found = known.shape if found is None else found
-            continue
-        same = len(found) == len(known.shape)
-        if not same or any(None not in (a, b) and a != b for a, b in zip(found, known.shape, strict=True)):
-            raise Fault("shape", f"inputs[{place}]", (), known.shape, hint="is not that of inputs[0]")
-        found = tuple(b if a is None else a for a, b in zip(found, known.shape, strict=True))
+        found = agreed("inputs[0]", found, f"inputs[{place}]", known.shape)
     return [found]
 
 
@@ -179,7 +179,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     "SquaredDifference",
     inputs=[X, Y],
     outputs=[Z],
-    types={"T": (*FLOAT, *COMPLEX, "int32", "int64")},
+    types={"T": (*INEXACT, "int32", "int64")},
     example=Example({"x": [1.0, 2.0], "y": [4.0, 4.0]}, {"z": [9.0, 4.0]}),
     samples=signed_pairs,
     rejects=[UNSTRETCHABLE],

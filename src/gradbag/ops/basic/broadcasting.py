@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from ...dims import AnyShape, Size
+from math import prod
+
+from ... import dtypes
+from ...dims import AnyShape, Shape, Size
 from ...errors import Fault
 from ...spec import Known
+from .sizes import MOST_BYTES
 
 
 def broadcast(*inputs: tuple[str, Known]) -> AnyShape:
     """The common shape of named inputs; a size that is not known yet may still turn out to be 1."""
-    if any(known.shape is None for _, known in inputs):
+    shapes = [(name, known.shape) for name, known in inputs if known.shape is not None]
+    result = common_shape(*shapes)
+    if len(shapes) < len(inputs):
         return None
+    widest = max(dtypes.numpy_dtype(known.dtype).itemsize for _, known in inputs)
+    if prod(size for size in result if size) * widest > MOST_BYTES:  # NumPy limits the axes beside a zero too
+        name, shape = shapes[-1]
+        raise Fault("shape", name, (), shape, hint=f"stretched to that of {shapes[0][0]} is more than any memory holds")
+    return result
+
+
+def common_shape(*shapes: tuple[str, Shape]) -> Shape:
+    """What named shapes are stretched to."""
     result: list[Size] = []
-    for name, known in inputs:
-        shape = known.shape or ()
+    for name, shape in shapes:
         result[:0] = [1] * (len(shape) - len(result))
         for place in range(1, len(shape) + 1):
             size, before = shape[-place], result[-place]
@@ -22,7 +36,7 @@ def broadcast(*inputs: tuple[str, Known]) -> AnyShape:
             elif before is None:
                 result[-place] = None if size in (1, None) else size
             elif size not in (1, None, before):
-                others = ", ".join(other for other, _ in inputs if other != name)
+                others = ", ".join(other for other, _ in shapes if other != name)
                 hint = f"cannot be stretched to that of {others}: axis {-place} is {size} here, {before} there"
                 raise Fault("shape", name, (), shape, hint=hint)
     return tuple(result)

@@ -40,10 +40,10 @@ def cast(x: Any, DstT: str, Truncate: bool) -> Any:  # noqa: N803  # TensorFlow'
     """The same numbers in another dtype: floats become integers by dropping the fraction, complex ones lose their
     imaginary part."""
     target = dtypes.numpy_dtype(DstT)
+    if Truncate:
+        x = _shortened(x, DstT)
     if x.dtype.kind == "c" and target.kind != "c":
         x = x.real
-    if Truncate:
-        x = _shortened(x, target)
     return x.astype(target)
 
 
@@ -52,19 +52,19 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     return {"x": ops.Cast(x=g.y, DstT=x.x.dtype)}
 
 
-def _shortened(x: Any, target: Any) -> Any:
+def _shortened(x: Any, wanted: str) -> Any:
     """With zeros in the places of the mantissa that the target lacks, so that nothing is left to round."""
-    if x.dtype.kind == "c":
-        parts = np.stack([x.real, x.imag], -1)
-        return _shortened(parts, np.zeros((), target).real.dtype).view(x.dtype)[..., 0]
-    if not {dtypes.name_of(x.dtype), dtypes.name_of(target)} <= set(dtypes.FLOAT):
+    source = dtypes.name_of(x.dtype)
+    # To bfloat16 TensorFlow truncates float32 alone, and rounds the others.
+    if not {source, wanted} <= dtypes.DIFFERENTIABLE or (wanted == "bfloat16" and source != "float32"):
         return x
-    extra = _mantissa(x.dtype) - _mantissa(target)
+    extra = _mantissa(x.dtype) - _mantissa(dtypes.numpy_dtype(wanted))
     if extra <= 0:
         return x
-    bits = x.view(f"u{x.itemsize}")
-    return (bits >> extra << extra).view(x.dtype)
+    bits = np.ascontiguousarray(x)[..., None].view(f"u{x.real.itemsize}")  # of a complex number, both parts
+    return (bits >> extra << extra).view(x.dtype)[..., 0]
 
 
 def _mantissa(dtype: Any) -> int:
-    return int(ml_dtypes.finfo(dtype).nmant)  # type: ignore[no-untyped-call]
+    part = np.zeros((), dtype).real.dtype
+    return int(ml_dtypes.finfo(part).nmant)  # type: ignore[no-untyped-call]

@@ -11,6 +11,7 @@ from ...dtypes import ANY, REAL
 from ...errors import Fault
 from ...spec import Arg, Attr, Example, basic_op
 from .arithmetic import UNSTRETCHABLE, X, Y, Z, stretched
+from .broadcasting import common_shape
 from .operands import pairs_with_ties, signed_pairs
 
 ANSWER = Arg("z", "bool", "*result", "One answer per element.")
@@ -36,13 +37,14 @@ def _answers(*z: bool) -> Example:
 def _stretched_or_not(x: Any, y: Any, incompatible_shape_error: bool) -> list[AnyShape]:
     if incompatible_shape_error:
         return stretched(x, y)
+    if x.shape is None or y.shape is None:
+        return [None]
     try:
-        shape = stretched(x, y)[0]
+        common_shape(("x", x.shape), ("y", y.shape))
     except Fault:
         return [()]
     # A size that is not known may turn out not to fit, and the answer to be a single one.
-    known = shape is not None and None not in (*x.shape, *y.shape)
-    return [shape if known else None]
+    return [None] if None in (*x.shape, *y.shape) else stretched(x, y)
 
 
 def _fit(x: Any, y: Any) -> bool:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import COMPLEX, FLOAT, REAL
+from ...dims import AnyShape
+from ...dtypes import INTEGER, REAL
 from ...errors import Fault
-from ...spec import Arg, Example, Reject, basic_op
-from .arithmetic import ONE, RESULT, UNSTRETCHABLE, X, Y, Z, stretched
+from ...spec import Arg, Example, Known, Reject, basic_op
+from .arithmetic import DY, INEXACT, ONE, RESULT, UNLIKE, UNSTRETCHABLE, X, Y, Z, stretched
 from .conjugates import conjugate
 from .operands import signed, signed_pairs
 from .precision import rounded
 
-INEXACT = FLOAT + COMPLEX
 BY_ZERO = Reject({"x": [1, 2], "y": [1, 0]}, r"y\[1\] == 0 divides an integer")
 
 
@@ -67,11 +67,13 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ FloorDiv
-def _refuse_zeros(x: Any, y: Any) -> None:
+def _stretched_without_zeros(x: Known, y: Known) -> list[AnyShape]:
     """Integers have no infinity to answer with; a zero that divides nothing, beside an empty array, may stay."""
-    if y.dtype.kind in "iu" and not y.all() and np.broadcast(x, y).size:
-        place = np.unravel_index(np.argmin(y != 0), y.shape)
+    shape = stretched(x, y)[0]
+    if y.dtype in INTEGER and y.value is not None and shape is not None and 0 not in shape and not y.value.all():
+        place = np.unravel_index(np.argmin(y.value != 0), y.value.shape)
         raise Fault("rule", "y", [int(k) for k in place], 0, hint="divides an integer")
+    return [shape]
 
 
 @basic_op(
@@ -86,14 +88,13 @@ def _refuse_zeros(x: Any, y: Any) -> None:
 )
 def floor_div(x: Any, y: Any) -> Any:
     """The quotient of two arrays, rounded down to a whole number."""
-    _refuse_zeros(x, y)
     if x.dtype.kind in "iu":
         return np.floor_divide(x, y)
     # NumPy's floor_divide avoids the rounding of the quotient, TensorFlow does not: 1.0 by 0.1 is 10.
     return np.floor(np.divide(x, y))
 
 
-floor_div.shapes(stretched)
+floor_div.shapes(_stretched_without_zeros)
 
 
 @floor_div.gradient
@@ -113,7 +114,6 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 )
 def floor_mod(x: Any, y: Any) -> Any:
     """What the division that rounds down leaves; it has the sign of the divisor."""
-    _refuse_zeros(x, y)
     return np.mod(x, y) if x.dtype.kind in "iu" else rounded(_float_mod, x, y)
 
 
@@ -123,7 +123,7 @@ def _float_mod(x: Any, y: Any) -> Any:
     return np.where((left != 0) & ((left < 0) != (y < 0)), left + y, left)
 
 
-floor_mod.shapes(stretched)
+floor_mod.shapes(_stretched_without_zeros)
 
 
 @floor_mod.gradient
@@ -154,15 +154,12 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 # ------------------------------------------------------------------ ReciprocalGrad
 @basic_op(
     "ReciprocalGrad",
-    inputs=[
-        Arg("y", "T", "*shape", "What Reciprocal gave."),
-        Arg("dy", "T", "*shape", "The gradient that comes in."),
-    ],
+    inputs=[Arg("y", "T", "*shape", "What Reciprocal gave."), DY],
     outputs=[Arg("z", "T", "*shape", "The gradient of Reciprocal's operand.")],
     types={"T": INEXACT},
     example=Example({"y": [0.5, -0.25], "dy": [1.0, 4.0]}, {"z": [-0.25, -0.25]}),
     samples=signed("y", "dy"),
-    rejects=[Reject({"dy": [1.0]}, r"dy must have shape \[\*shape\]")],
+    rejects=[UNLIKE],
 )
 def reciprocal_grad(y: Any, dy: Any) -> Any:
     """The gradient of Reciprocal, from its result: `-dy * conj(y) ** 2`; 0 where dy is."""

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import COMPLEX, FLOAT
 from ...spec import Example, basic_op
-from .arithmetic import ONE, RESULT
+from .arithmetic import INEXACT, ONE, RESULT
 from .operands import positive, signed
 from .precision import rounded
-
-INEXACT = FLOAT + COMPLEX
 
 
 # ------------------------------------------------------------------ Exp

@@ -15,6 +15,7 @@ from .arithmetic import stretched
 from .broadcasting import broadcast
 from .operands import nonzero, signed, signed_pairs
 from .samples import Rng
+from .sizes import agreed
 
 X = Arg("x", "bool", "*first", "The first operand.")
 Y = Arg("y", "bool", "*second", "The second operand; the shapes are stretched to each other.")
@@ -108,9 +109,7 @@ def select(condition: Any, x: Any, y: Any) -> Any:
 
 @select.shapes
 def _(condition: Any, x: Any, y: Any) -> Any:
-    shape = x.shape if y.shape is None else y.shape
-    if None not in (x.shape, y.shape):
-        shape = tuple(m if n is None else n for m, n in zip(x.shape, y.shape, strict=True))
+    shape = agreed("x", x.shape, "y", y.shape)
     if shape is None:  # one condition per element knows the shape; one per row does not
         return [condition.shape if condition.shape and len(condition.shape) > 1 else None]
     if condition.shape in (None, ()):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import COMPLEX, FLOAT
 from ...errors import Fault
 from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from .arithmetic import INEXACT
 from .operands import nonzero
 from .precision import rounded
 from .samples import Rng
@@ -40,10 +40,10 @@ def _factors(rng: Rng) -> Iterator[dict[str, Any]]:
         Attr("grad_a", False, "Ignored, for TensorFlow's sake: whether the first matrix is a gradient."),
         Attr("grad_b", False, "Ignored, for TensorFlow's sake: whether the second matrix is a gradient."),
     ],
-    types={"T": (*FLOAT, *COMPLEX, "int32", "int64")},
+    types={"T": (*INEXACT, "int32", "int64")},
     example=Example({"a": [[1.0, 2.0]], "b": [[3.0, 4.0], [5.0, 6.0]]}, {"product": [[13.0, 16.0]]}),
     samples=_factors,
-    rejects=[Reject({"b": [[1.0]]}, r"b has shape \[1, 1\], which has 1 rows to the 2 columns of a")],
+    rejects=[Reject({"b": [[1.0]]}, r"b has shape \[1, 1\], which cannot be multiplied with a: .* 1 here, 2 there")],
 )
 def mat_mul(a: Any, b: Any, transpose_a: bool, transpose_b: bool, grad_a: bool, grad_b: bool) -> Any:
     """The product of two matrices."""
@@ -56,9 +56,7 @@ def _(a: Known, b: Known, transpose_a: bool, transpose_b: bool, grad_a: bool, gr
     rows, inner = first[::-1] if transpose_a else first
     height, columns = second[::-1] if transpose_b else second
     if None not in (inner, height) and inner != height:
-        hint = f"has {height} rows to the {inner} columns of a"
-        if transpose_a or transpose_b:
-            hint += ", as they are turned"
+        hint = f"cannot be multiplied with a: the inner size is {height} here, {inner} there"
         raise Fault("shape", "b", (), second, hint=hint)
     return [(rows, columns)]
 

@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import COMPLEX, FLOAT
+from ...dims import AnyShape
+from ...dtypes import INTEGER
 from ...errors import Fault
-from ...spec import Arg, Example, Reject, basic_op
-from .arithmetic import ONE, RESULT, SIGNED, UNSTRETCHABLE, X, Y, Z, stretched
+from ...spec import Arg, Example, Known, Reject, basic_op
+from .arithmetic import DY, INEXACT, ONE, RESULT, SIGNED, UNLIKE, UNSTRETCHABLE, X, Y, Z, stretched
 from .conjugates import conjugate, is_complex
 from .operands import positive, signed
 from .precision import rounded
 from .samples import pairs
-
-INEXACT = FLOAT + COMPLEX
-UNLIKE = Reject({"dy": [1.0]}, r"dy must have shape \[\*shape\]")
-DY = Arg("dy", "T", "*shape", "The gradient that comes in.")
 
 
 # ------------------------------------------------------------------ Pow
@@ -32,15 +29,16 @@ DY = Arg("dy", "T", "*shape", "The gradient that comes in.")
 )
 def pow_(x: Any, y: Any) -> Any:
     """The first operand to the power of the second, element by element."""
-    if x.dtype.kind != "i":
-        return rounded(np.power, x, y)
-    if np.broadcast(x, y).size and (y < 0).any():
-        place = tuple(int(k) for k in np.unravel_index(np.argmax(y < 0), y.shape))
-        raise Fault("rule", "y", place, y[place], hint="would give a fraction, which an integer cannot hold")
-    return np.power(x, y)
+    return rounded(np.power, x, y)
 
 
-pow_.shapes(stretched)
+@pow_.shapes
+def _(x: Known, y: Known) -> list[AnyShape]:
+    shape = stretched(x, y)[0]
+    if y.dtype in INTEGER and y.value is not None and shape is not None and 0 not in shape and (y.value < 0).any():
+        place = tuple(int(k) for k in np.unravel_index(np.argmax(y.value < 0), y.value.shape))
+        raise Fault("rule", "y", place, y.value[place], hint="would give a fraction, which an integer cannot hold")
+    return [shape]
 
 
 @pow_.gradient

@@ -12,7 +12,7 @@ from ...dims import AnyShape
 from ...dtypes import FLOAT, INDEX, NUMBER, REAL, name_of
 from ...errors import Fault
 from ...spec import Arg, Attr, Example, Known, Reject, basic_op
-from .broadcasting import broadcast
+from .broadcasting import common_shape
 from .operands import nonzero, signed
 from .precision import rounded, wider
 from .samples import Rng
@@ -142,7 +142,8 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Mean
-@basic_op("Mean", types={"T": NUMBER, "Tidx": INDEX}, linear=["input"], example=_example(2.0, 5.0), **REDUCTION)
+# Not declared to be linear: the mean of nothing is NaN, but its derivative is 0.
+@basic_op("Mean", types={"T": NUMBER, "Tidx": INDEX}, example=_example(2.0, 5.0), **REDUCTION)
 def mean(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The means along axes; of integers, without the fraction, and of none at all 0."""
     axes = _axes(axis, input.ndim)
@@ -163,7 +164,8 @@ mean.shapes(_reduced)
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     parts = ops.Size(input=y.output, out_type="int64")
     count = ops.FloorDiv(x=ops.Size(input=x.input, out_type="int64"), y=ops.Maximum(x=parts, y=1))
-    share = ops.RealDiv(x=g.output, y=ops.Cast(x=count, DstT=x.input.dtype))
+    some = ops.Maximum(x=count, y=1)  # the mean of nothing is shared among none
+    share = ops.RealDiv(x=g.output, y=ops.Cast(x=some, DstT=x.input.dtype))
     return {"input": _stretched(ops, x, share)}
 
 
@@ -274,17 +276,15 @@ def broadcast_gradient_args(s0: Any, s1: Any) -> Any:
 
     An axis of size 1 in the result counts for both operands, unless their shapes are the same.
     """
-    broadcast(("s0", Known("", tuple(s0.tolist()))), ("s1", Known("", tuple(s1.tolist()))))
     rank = max(s0.size, s1.size)
     first, second = (np.concatenate([np.ones(rank - s.size, s.dtype), s]) for s in (s0, s1))
-    if np.array_equal(s0, s1):
-        return s0[:0].copy(), s1[:0].copy()
-    return tuple(
-        np.flatnonzero((own == 1) & ((other != 1) | (first == second))).astype(s0.dtype)
-        for own, other in ((first, second), (second, first))
-    )
+    same = np.full(rank, np.array_equal(s0, s1))
+    return tuple(np.flatnonzero((own == 1) & ~same).astype(s0.dtype) for own in (first, second))
 
 
 @broadcast_gradient_args.shapes
 def _(s0: Known, s1: Known) -> list[AnyShape]:
-    return [(None,), (None,)]
+    if s0.value is None or s1.value is None:
+        return [(None,), (None,)]
+    common_shape(("s0", tuple(s0.value.tolist())), ("s1", tuple(s1.value.tolist())))  # refuses what does not fit
+    return [axes.shape for axes in broadcast_gradient_args.body(s0.value, s1.value)]

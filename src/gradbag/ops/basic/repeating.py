@@ -22,7 +22,7 @@ from .sizes import held_sizes, possible, unknown_sizes
         Arg("multiples", "Tmultiples", "rank", "For each axis of the input, how often it is repeated."),
     ],
     outputs=[Arg("output", "T", "*result", "The copies side by side.")],
-    types={"T": tuple(name for name in ANY if name != "uint16"), "Tmultiples": INDEX},
+    types={"T": tuple(name for name in ANY if name != "uint16"), "Tmultiples": INDEX},  # TensorFlow lacks this one
     linear=["input"],
     example=Example({"input": [[1.0, 2.0]], "multiples": [2, 2]}, {"output": [[1.0, 2.0, 1.0, 2.0]] * 2}),
     samples=tilings,

@@ -76,19 +76,13 @@ def _filled(tensor: Any, wanted: list[int]) -> AnyShape:
             raise Fault("rule", "shape", (), wanted, hint=f"has room for {room} values, but tensor has {count}")
         return tuple(wanted)
     if room == 0 and count == 0:
-        # Nothing tells what the open size is: TensorFlow takes the product of the sizes that have no counterpart.
-        return tuple(_open_size(tensor.shape, wanted) if size == -1 else size for size in wanted)
+        # Any size would do: TensorFlow takes what the other sizes of the tensor leave, rounded down.
+        room = prod(size for size in wanted if size > 0)
+        left = prod(size for size in tensor.shape if size) // room
+        return tuple(left if size == -1 else size for size in wanted)
     if room == 0 or count % room:
         raise Fault("rule", "shape", (), wanted, hint=f"cannot be filled by the {count} values of tensor")
     return tuple(count // room if size == -1 else size for size in wanted)
-
-
-def _open_size(before: tuple[int, ...], wanted: list[int]) -> int:
-    nonzero = prod(size for size in before if size)
-    room = prod(size for size in wanted if size > 0)
-    if nonzero % room:
-        raise Fault("rule", "shape", (), wanted, hint=f"cannot be filled by a tensor of shape {list(before)}")
-    return nonzero // room
 
 
 @reshape.gradient

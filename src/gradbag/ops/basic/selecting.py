@@ -52,7 +52,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     "Where",
     inputs=[Arg("condition", "T", "*shape", "Numbers or truth values.")],
     outputs=[Arg("index", "int64", "found rank", "A row of coordinates per element that is not zero, in order.")],
-    types={"T": (*NUMBER, "bool")},
+    types={"T": tuple(name for name in (*NUMBER, "bool") if name != "float16")},  # TensorFlow lacks this one
     no_grad=["condition"],
     example=Example({"condition": [[True, False], [False, True]]}, {"index": [[0, 0], [1, 1]]}),
     samples=marks,

@@ -1,0 +1,153 @@
+"""The basic ops, in every dtype: TensorFlow answers their examples and samples alike, and refuses what they refuse."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from gradbag import arguments, attributes, dtypes, raw_ops
+from gradbag.spec import basic_registry
+from gradbag.testing import assert_same, cases
+
+from .both import Call, Refused, in_a_graph, ours, theirs
+
+assert raw_ops.AddV2  # asking for a basic op loads them all
+EAGER = [op for op in basic_registry if op.name not in ("Placeholder", "VariableV2", "Variable")]
+REJECTS = [(op, reject) for op in EAGER for reject in op.rejects]
+
+# The themes whose ops only move values: every bit is the same.
+MOVING = {"constants", "identity", "casting", "shapes", "reshaping", "joining", "repeating", "gathering", "slicing"}
+MOVING |= {"selecting", "state", "comparison", "logic"}
+ULPS = {"float16": 1, "bfloat16": 1, "float32": 2, "float64": 2, "complex64": 4, "complex128": 4}
+# TensorFlow adds or multiplies one by one in the dtype itself, gradbag in a wider one: every term may be rounded.
+TERMS = {"AddN", "Sum", "Mean", "Prod", "L2Loss", "MatMul", "SegmentSum", "UnsortedSegmentSum", "Cumsum"}
+TERMS |= {"SparseTensorDenseMatMul"}
+# It also rounds on the way where gradbag does not: 1 - y * y to 16 bits.
+ROUNDED_TWICE = {"TanhGrad": 4}
+
+# What TensorFlow must not be asked, for it ends the process: an op and the inputs that a reject changes.
+CRASHES = {("SparseTensorDenseMatMul", "a_shape")}
+
+
+def truncated_to_complex(call):
+    """TensorFlow drops the whole mantissa of a float64 that is truncated to complex64."""
+    return call.attrs["Truncate"] and call.inputs["x"].dtype == np.float64 and call.attrs["DstT"] == "complex64"
+
+
+def mean_of_no_complex_numbers(call):
+    """TensorFlow's mean of no numbers is NaN, but zero if they are complex; gradbag's is NaN."""
+    return call.inputs["input"].dtype.kind == "c" and call.inputs["input"].size == 0
+
+
+# Where the answers differ on purpose.
+DIFFERENT = {"Cast": truncated_to_complex, "Mean": mean_of_no_complex_numbers}
+
+
+def answer(call):
+    """TensorFlow's; some ops it runs, or checks, in a graph only."""
+    graph_only = call.op.state or call.op.name == "Const"
+    return in_a_graph(call) if graph_only else theirs(call)
+
+
+@pytest.mark.parametrize("op", EAGER, ids=lambda op: op.name)
+def test_tensorflow_answers_the_same(op):
+    count = 0
+    for case in cases(op):
+        call = Call(op, dict(case.inputs), dict(case.attrs))
+        mine, other = ours(call), answer(call)
+        assert not isinstance(mine, Refused), f"{case}: {mine.message}"
+        assert not isinstance(other, Refused), f"{case}: TensorFlow refused: {other.message}"
+        if op.name in DIFFERENT and DIFFERENT[op.name](call):
+            continue
+        for name, want in other.items():
+            if op.category in MOVING or not dtypes.is_differentiable(want.dtype):
+                assert_same(mine[name], want, f"{case}: {name}")
+            else:
+                assert_near(mine[name], want, *_tolerance(call, name), f"{case}: {name}")
+        count += 1
+    assert count
+
+
+def assert_near(got, want, size, ulps, label):
+    """The same but for some units in the last place of numbers of this size, or of the wanted ones if None."""
+    assert_same(np.zeros_like(got), np.zeros_like(want), label)
+    precise = np.complex128 if want.dtype.kind == "c" else np.float64
+    got_exact, want_exact = got.astype(precise), want.astype(precise)
+    size = np.abs(want_exact) if size is None else np.abs(size.astype(precise))
+    limits = ml_dtypes.finfo(np.zeros((), want.dtype).real.dtype)
+    with np.errstate(all="ignore"):  # infinities and NaN must simply be the same
+        unit = 2.0 ** np.floor(np.log2(np.maximum(size, float(limits.tiny)))) * float(limits.eps)
+        near = np.abs(got_exact - want_exact) <= ulps * unit
+        near |= (got_exact == want_exact) | (np.isnan(got_exact) & np.isnan(want_exact))
+    assert near.all(), f"{label}: {got[~near][0]!r} instead of {want[~near][0]!r}"
+
+
+def _tolerance(call, output):
+    """What a unit is measured at, and how many of them two answers may be apart."""
+    arrays = [a for value in call.inputs.values() for a in (value if isinstance(value, list) else [value])]
+    floats = [a for a in arrays if dtypes.is_differentiable(a.dtype)]
+    ulps = ROUNDED_TWICE.get(call.op.name, 0) or ULPS[dtypes.name_of(floats[0].dtype)]
+    if call.op.name not in TERMS:
+        return None, ulps
+    # The terms may cancel, so that the size of their magnitudes counts.
+    magnitudes = {name: _magnitude(value) for name, value in call.inputs.items()}
+    size = ours(Call(call.op, magnitudes, call.attrs))[output]
+    return size, ulps * (1 + sum(a.size for a in floats) // max(size.size, 1))
+
+
+def _magnitude(value):
+    if isinstance(value, list):
+        return [_magnitude(array) for array in value]
+    return np.abs(value).astype(value.dtype) if dtypes.is_differentiable(value.dtype) else value
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_tensorflow_really_differs(name):
+    op = basic_registry[name]
+    calls = [Call(op, dict(case.inputs), dict(case.attrs)) for case in cases(op)]
+    shown = [call for call in calls if DIFFERENT[name](call)]
+    outputs = [(ours(call)[arg.name], answer(call)[arg.name]) for call in shown for arg in op.outputs]
+    assert any(not np.array_equal(mine, other) for mine, other in outputs)
+
+
+def test_two_units_apart_is_noticed():
+    one = np.ones(2, np.float16)
+    assert_near(one, np.nextafter(one, np.float16(2)), None, 1, "")
+    with pytest.raises(AssertionError, match="instead of"):
+        assert_near(one, one + 2 * np.finfo(np.float16).eps, None, 1, "")
+
+
+def _id(part):
+    return getattr(part, "name", None) or ",".join(part.change)
+
+
+@pytest.mark.parametrize(("op", "reject"), REJECTS, ids=_id)
+def test_tensorflow_refuses_too(op, reject):
+    if (op.name, *reject.change) in CRASHES:
+        pytest.skip("TensorFlow ends the process")
+    given = {**op.example.inputs, **reject.change}
+    try:
+        arrays = arguments.to_arrays(op, op.flat([given[name] for name in op.input_names]))
+        attrs = attributes.normal(op, {name: given[name] for name in op.attr_defaults if name in given})
+    except ValueError:
+        pytest.skip("numbers that do not fit their dtype never become a tensor")
+    call = Call(op, dict(zip(op.input_names, op.grouped(arrays), strict=True)), attrs)
+    assert isinstance(answer(call), Refused)
+
+
+def test_of_equal_values_the_first_is_the_largest():
+    """Not among the samples, for there is no derivative."""
+    top = basic_registry["TopKV2"]
+    values = np.array([[2, 5, 5, 1, 5], [0, 0, 0, 0, 0]], np.float32)
+    call = Call(top, {"input": values, "k": np.array(3, np.int32)}, attributes.normal(top, {}))
+    mine, other = ours(call), theirs(call)
+    assert_same(mine["indices"], np.array([[1, 2, 4], [0, 1, 2]], np.int32))
+    assert_same(mine["indices"], other["indices"])
+
+
+def test_nan_equals_no_other_and_the_zeros_equal_each_other():
+    unique = basic_registry["Unique"]
+    call = Call(unique, {"x": np.array([np.nan, 1, np.nan, 0.0, -0.0], np.float32)}, attributes.normal(unique, {}))
+    mine, other = ours(call), theirs(call)
+    for name in ("y", "idx"):
+        assert_same(mine[name], other[name], name)
+    assert len(mine["y"]) == 4

@@ -1,0 +1,92 @@
+"""Every op is declared as TensorFlow defines it: a graph of one means the same to the other."""
+
+import inspect
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+
+from gradbag import raw_ops
+from gradbag.spec import REQUIRED, basic_registry, registry
+
+from .both import RENAMED
+
+assert raw_ops.AddV2  # asking for a basic op loads them all
+OPS = [*registry, *basic_registry]
+KINDS = {"list(int)": "ints"}
+
+every_op = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+
+
+def definition(op):
+    found = op_def_registry.get(op.name)
+    assert found is not None, f"TensorFlow has no op {op.name}"
+    return found
+
+
+def implied(defined):
+    """Attributes that the inputs tell: their dtypes, and how many there are."""
+    given = {name for arg in defined.input_arg for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
+    return given - {""}
+
+
+def dtype_name(arg):
+    """The type variable of an input or output, or its one dtype."""
+    return arg.type_attr or tf.as_dtype(arg.type).name
+
+
+def default(attr):
+    """The default in the form in which gradbag writes it."""
+    if not attr.HasField("default_value"):
+        return REQUIRED
+    value = attr.default_value
+    match attr.type:
+        case "bool":
+            return value.b
+        case "int":
+            return value.i
+        case "float":
+            return value.f
+        case "string":
+            return value.s.decode()
+        case "type":
+            return tf.as_dtype(value.type).name
+        case "list(int)":
+            return tuple(value.list.i)
+        case "shape" if value.shape.unknown_rank:
+            return None
+    raise AssertionError(f"{attr.name} is a {attr.type}")
+
+
+@every_op
+def test_inputs_have_the_same_number_order_and_types(op):
+    defined = definition(op)
+    assert [(dtype_name(a), bool(a.number_attr)) for a in defined.input_arg] == [(a.dtype, a.many) for a in op.inputs]
+
+
+@every_op
+def test_outputs_have_the_same_names_and_types(op):
+    assert [(a.name, dtype_name(a)) for a in definition(op).output_arg] == [(a.name, a.dtype) for a in op.outputs]
+
+
+@every_op
+def test_attributes_have_the_same_names_kinds_and_defaults(op):
+    defined = definition(op)
+    others = [a for a in defined.attr if a.name not in implied(defined)]
+    wanted = {a.name: (KINDS.get(a.type, a.type), default(a)) for a in others}
+    assert {a.name: (a.kind, a.default) for a in op.attrs} == wanted
+
+
+@every_op
+def test_a_call_takes_the_same_arguments_in_the_same_order(op):
+    known = [name for name in inspect.signature(getattr(tf.raw_ops, op.name)).parameters if name != "name"]
+    assert [RENAMED.get((op.name, name), name) for name in (*op.input_names, *op.attr_defaults)] == known
+
+
+@pytest.mark.parametrize("op", basic_registry, ids=lambda op: op.name)  # the sparse ops take more, and say so
+def test_the_dtypes_are_among_those_that_tensorflow_allows(op):
+    attrs = {a.name: a for a in definition(op).attr}
+    for variable, names in op.types.items():
+        allowed = attrs[variable].allowed_values.list.type
+        if allowed:
+            assert set(names) <= {tf.as_dtype(number).name for number in allowed}, variable
