@@ -110,9 +110,30 @@ def refused(folder: Path, path: Any, sha256: Any = None) -> str:
 
 @pytest.mark.parametrize(
     "path",
-    ["../x.npy", "data/../../x.npy", "/etc/x.npy", "data//x.npy", "./x.npy", "data\\x.npy", "c:/x.npy", "~/x.npy"]
-    + ["data/x\0.npy", "", "data/", "x.npz", "x", "con.npy", "data/nul.npy", "a\n.npy", "x" * 2000 + ".npy", 3, None]
-    + ["//host/share/x.npy", "data/x .npy/x.npy ", "data./x.npy"],
+    [
+        "../x.npy",
+        "data/../../x.npy",
+        "/etc/x.npy",
+        "data//x.npy",
+        "./x.npy",
+        "data\\x.npy",
+        "c:/x.npy",
+        "~/x.npy",
+        "data/x\x00.npy",
+        "",
+        "data/",
+        "x.npz",
+        "x",
+        "con.npy",
+        "data/nul.npy",
+        "a\n.npy",
+        "x" * 2000 + ".npy",
+        3,
+        None,
+        "//host/share/x.npy",
+        "data/x .npy/x.npy ",
+        "data./x.npy",
+    ],
 )
 def test_paths_stay_inside_the_folder(path: Any, folder: Path) -> None:
     np.save(folder.parent / "x.npy", [1])

@@ -51,12 +51,12 @@ def _node(name: str, one: Page, other: Page) -> Iterator[Difference]:
     if _op(before) != _op(after):
         yield Difference("op", name, _op(before), _op(after))
     for part in ("in", "attrs"):
-        sides = _part(before, part), _part(after, part)
+        sides = _ports(before, part), _ports(after, part)
         for port in dict.fromkeys([*sides[0], *sides[1]]):
             values = sides[0].get(port), sides[1].get(port)
             texts = [_meaning(page, value) for page, value in zip((one, other), values, strict=True)]
             if texts[0] != texts[1]:
-                wired = part == "in" and any(_has_link(value) for value in values)
+                wired = part == "in" and any(map(is_link, values))
                 yield Difference("rewired" if wired else "value", f"{name}.{port}", texts[0], texts[1])
     order = [sorted(map(str, entry.get("after", []))) if isinstance(entry, dict) else [] for entry in (before, after)]
     if order[0] != order[1]:
@@ -67,13 +67,16 @@ def _op(entry: Any) -> str:
     return str(entry.get("op")) if isinstance(entry, dict) else _text(entry)
 
 
-def _part(entry: Any, part: str) -> dict[str, Any]:
+def _ports(entry: Any, part: str) -> dict[str, Any]:
+    """The values by port; those of a list that has links in it one by one, as port[0], port[1]."""
     found = entry.get(part) if isinstance(entry, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _has_link(value: Any) -> bool:
-    return is_link(value) or (isinstance(value, list) and any(is_link(one) for one in value))
+    ports: dict[str, Any] = {}
+    for name, value in (found if isinstance(found, dict) else {}).items():
+        if isinstance(value, list) and any(isinstance(one, dict) for one in value):
+            ports |= {f"{name}[{k}]": one for k, one in enumerate(value)}
+        else:
+            ports[name] = value
+    return ports
 
 
 def _meaning(page: Page, value: Any) -> str:
@@ -82,8 +85,6 @@ def _meaning(page: Page, value: Any) -> str:
         return ""
     if is_link(value):
         return _link(page, value["from"])
-    if isinstance(value, list) and any(is_link(one) for one in value):
-        return "[" + ", ".join(_meaning(page, one) for one in value) + "]"
     if isinstance(value, dict) and "file" in value and "sha256" in value:
         return f"file {value['sha256']}"  # the same content under another name is the same value
     return _text(value)

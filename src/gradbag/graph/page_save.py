@@ -72,7 +72,9 @@ def _move_large(page: Page) -> None:
                 array = page.array(literal, found[0].dtype)
             label = part
         if isinstance(array, np.ndarray):
-            rest = {k: v for k, v in literal.items() if k not in ("value", "shape")} if isinstance(literal, dict) else {}
+            rest = (
+                {k: v for k, v in literal.items() if k not in ("value", "shape")} if isinstance(literal, dict) else {}
+            )
             held[key] = {**page.literal(array, label), **rest}
 
 

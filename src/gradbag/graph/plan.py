@@ -11,7 +11,19 @@ from .graph import Node, Output
 class Step:
     """A node of a plan. Values live in numbered slots, so that a run looks nothing up by name."""
 
-    __slots__ = ("acts", "before", "cacheable", "call", "digest", "known", "node", "outputs", "reads", "sources", "state")
+    __slots__ = (
+        "acts",
+        "before",
+        "cacheable",
+        "call",
+        "digest",
+        "known",
+        "node",
+        "outputs",
+        "reads",
+        "sources",
+        "state",
+    )
 
     def __init__(self, node: Node, sources: Sequence[int], outputs: range, before: Collection[int]) -> None:
         self.node, self.sources, self.outputs = node, tuple(sources), outputs
