@@ -47,43 +47,53 @@ using OutputItems = Array<nb::ndim<1>>;
 // Rows of any type, of which only the number matters.
 using AnyRows = Array<nb::ro>;
 
-template <class T>
-Matrix<lane_of<T>> view(const Rows<T>& array) {
+// Says what an array is to a kernel, whether nanobind holds it or a PlainArray tells where it lies.
+template <class Argument>
+struct As {};
+
+template <class T, class Held>
+Matrix<lane_of<T>> view(As<Rows<T>>, const Held& array) {
     std::size_t columns = sizeof(T) / sizeof(lane_of<T>);
     for (std::size_t axis = 1; axis < array.ndim(); ++axis) columns *= array.shape(axis);
     const std::size_t rows = array.ndim() > 0 ? array.shape(0) : 1;
     return {reinterpret_cast<lane_of<T>*>(array.data()), rows, columns};
 }
 
-template <class T>
-T& view(const Scalar<T>& array) {
-    return *array.data();
+template <class T, class Held>
+T& view(As<Scalar<T>>, const Held& array) {
+    return *reinterpret_cast<T*>(array.data());
 }
 
-template <class T>
-std::span<T> view(const Vector<T>& array) {
-    return {array.data(), array.shape(0)};
+template <class T, class Held>
+std::span<T> view(As<Vector<T>>, const Held& array) {
+    return {reinterpret_cast<T*>(array.data()), array.shape(0)};
 }
 
-template <class T>
-Matrix<T> view(const Table<T>& array) {
-    return {array.data(), array.shape(0), array.shape(1)};
+template <class T, class Held>
+Matrix<T> view(As<Table<T>>, const Held& array) {
+    return {reinterpret_cast<T*>(array.data()), array.shape(0), array.shape(1)};
 }
 
-inline Bytes view(const InputItem& array) {
+template <class Held>
+Bytes view(As<InputItem>, const Held& array) {
     return {static_cast<const std::uint8_t*>(array.data()), array.size(), array.itemsize()};
 }
 
-inline Bytes view(const InputItems& array) {
+template <class Held>
+Bytes view(As<InputItems>, const Held& array) {
     return {static_cast<const std::uint8_t*>(array.data()), array.size(), array.itemsize()};
 }
 
-inline MutableBytes view(const OutputItems& array) {
+template <class Held>
+MutableBytes view(As<OutputItems>, const Held& array) {
     return {static_cast<std::uint8_t*>(array.data()), array.size(), array.itemsize()};
 }
 
-inline std::size_t view(const AnyRows& array) { return array.shape(0); }
+template <class Held>
+std::size_t view(As<AnyRows>, const Held& array) {
+    return array.shape(0);
+}
 
-inline const Plan& view(const Plan& plan) { return plan; }
+inline const Plan& view(As<Plan>, const Plan& plan) { return plan; }
 
 }  // namespace gradbag

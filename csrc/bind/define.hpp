@@ -4,12 +4,15 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/variant.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "bind/arrays.hpp"
+#include "bind/direct.hpp"
 #include "bind/fault.hpp"
 #include "bind/for_types.hpp"
 #include "core/plan.hpp"
@@ -43,6 +46,35 @@ auto answer(Work work) -> Answer<decltype(work())> {
     }
 }
 
+// The array, or the plan, that a kernel takes as `Argument`.
+template <class Argument>
+const auto& argument(const Plan* plan, const PlainArray* arrays, std::size_t place) {
+    if constexpr (std::is_same_v<Argument, Plan>) {
+        return *plan;
+    } else {
+        return arrays[place];
+    }
+}
+
+template <class... Arguments, class Kernel>
+DirectKernel direct(Kernel kernel) {
+    constexpr bool takes_plan = (std::is_same_v<Arguments, Plan> || ...);
+    const auto run = [kernel](const Plan* plan, const PlainArray* arrays) -> std::optional<Plan> {
+        const auto call = [&]<std::size_t... Places>(std::index_sequence<Places...>) {
+            // A plan comes first and is no array, so the arrays after it are counted from one.
+            return kernel(view(As<Arguments>{}, argument<Arguments>(plan, arrays, Places - takes_plan))...);
+        };
+        constexpr std::index_sequence_for<Arguments...> places;
+        if constexpr (std::is_void_v<decltype(call(places))>) {
+            call(places);
+            return std::nullopt;
+        } else {
+            return call(places);
+        }
+    };
+    return {sizeof...(Arguments) - takes_plan, takes_plan, run};
+}
+
 // Binds `kernel`, which takes the views of `Arguments`. Nothing is converted: a converted output would be a
 // copy, and the caller's array would stay as it was.
 template <class... Arguments, class Kernel>
@@ -50,9 +82,10 @@ void define(nb::module_& m, const std::string& name, Kernel kernel) {
     m.def(
         name.c_str(),
         [kernel](const Arguments&... arguments) {
-            return answer([&] { return kernel(view(arguments)...); });
+            return answer([&] { return kernel(view(As<Arguments>{}, arguments)...); });
         },
         (static_cast<void>(sizeof(Arguments)), nb::arg().noconvert())...);
+    direct_kernels().insert_or_assign(name, direct<Arguments...>(kernel));
 }
 
 }  // namespace gradbag

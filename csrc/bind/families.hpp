@@ -13,5 +13,6 @@ void bind_slice(nanobind::module_& m);
 void bind_slice_grad(nanobind::module_& m);
 void bind_threads(nanobind::module_& m);
 void bind_memory(nanobind::module_& m);
+void bind_shortcuts(nanobind::module_& m);
 
 }  // namespace gradbag

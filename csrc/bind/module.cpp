@@ -25,4 +25,5 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_slice_grad(m);
     gradbag::bind_threads(m);
     gradbag::bind_memory(m);
+    gradbag::bind_shortcuts(m);
 }

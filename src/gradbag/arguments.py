@@ -42,6 +42,14 @@ def with_sizes(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     return changed
 
 
+def dtype_of_int(op: Op, place: int) -> str | None:
+    """The dtype that a small Python integer takes as an input; None where another input has a say in it."""
+    arg = op.inputs[place]
+    if arg.dtype in op.types and sum(other.dtype == arg.dtype for other in op.inputs) > 1:
+        return None
+    return next((name for name in _PREFERRED["i"] if name in op.allowed(arg)), None)
+
+
 def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
     """Arrays keep their dtype; Python numbers, strings and lists take the one that the other arguments need."""
     try:

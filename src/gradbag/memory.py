@@ -33,6 +33,7 @@ def set_memory_limit(limit: int | None) -> None:
     if limit is not None:
         errors.check_natural("set_memory_limit", "limit", limit, "an int or None")
     _limit = limit
+    _limit_shortcuts()
 
 
 def get_memory_limit() -> int:
@@ -43,6 +44,12 @@ def get_memory_limit() -> int:
 def unchecked() -> int:
     """A total of bytes up to which a call need not ask `reserve`."""
     return SMALL if _limit is None else min(SMALL, _limit)
+
+
+def _limit_shortcuts() -> None:
+    """Shortcuts neither ask `reserve` nor know of blocks: they answer only what needs neither."""
+    if _blocks is not None:
+        _blocks.set_shortcut_limit(min(unchecked(), LARGE - 1))
 
 
 def count_bytes(shape: Sequence[int], itemsize: int) -> int:
@@ -90,6 +97,7 @@ def keep_blocks_in(module: Any) -> None:
     global _blocks
     _blocks = module
     set_block_cache_limit(min(1 << 28, _available() // 8))
+    _limit_shortcuts()
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

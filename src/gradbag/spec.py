@@ -160,6 +160,7 @@ class Op:
         self.shape_rule: ShapeRule | None = None
         self.value_rule: Callable[..., Sequence[Any]] | None = None
         self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
+        self.shortcuts: Any = None  # the same for small calls, once there are some
         self._outlines: dict[Any, list[tuple[AnyShape, str]]] = {}
         self.doc = inspect.getdoc(body) or ""
         self.python_name = body.__name__.rstrip("_")  # a function that would hide a builtin may end with _

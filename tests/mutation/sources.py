@@ -12,6 +12,7 @@ from table import FEWER_TYPES, NATIVE, NUMPY
 from gradbag.spec import Op, registry
 
 KERNEL_TESTS = tuple(f"tests/registry/test_{name}.py" for name in ("rejects", "examples", "kernels"))
+SHORTCUT_TESTS = ("tests/registry/test_shortcuts.py",)  # sure to reach one, and quickly
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class SourceMutant:
 def source_mutants() -> Iterator[SourceMutant]:
     for (file, unit), edits in NATIVE.items():
         for original, broken, breaks in edits:
-            yield SourceMutant(file, original, broken, breaks, unit=unit)
+            tests = SHORTCUT_TESTS if unit == "shortcut" else KERNEL_TESTS
+            yield SourceMutant(file, original, broken, breaks, unit=unit, tests=tests)
     for file, edits in NUMPY.items():
         module = ".".join(Path(file).relative_to("src").with_suffix("").parts)
         for original, broken, breaks in edits:

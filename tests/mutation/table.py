@@ -206,6 +206,15 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/bind/fill_empty_rows.cpp", "fill_empty_rows"): [
         ("nrows, -1)", "nrows, 0)", "faults of a vector name a column"),
     ],
+    ("csrc/bind/shortcut.cpp", "shortcut"): [
+        ("sizes[two.first] == sizes[two.second]", "two.first < two.second", "a shortcut compares no sizes"),
+        ("sizes[slot] >= 0", "sizes[slot] >= -1", "a shortcut lets a negative size through"),
+        ("NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED", "NPY_ARRAY_ALIGNED", "a shortcut takes any strides"),
+        ("NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED", "NPY_ARRAY_C_CONTIGUOUS", "a shortcut takes any address"),
+        ("PyArray_CheckExact(value)) { PyArrayObject", "PyArray_Check(value)) { PyArrayObject", "subclasses are taken"),
+        ("bytes > most - total", "bytes > most", "a shortcut counts every output by itself"),
+        ("total += bytes", "total += 0", "a shortcut forgets what it has counted"),
+    ],
 }
 
 # ------------------------------------------------------------------ Python: file -> edits

@@ -21,8 +21,8 @@ ULPS = {"float16": 1, "bfloat16": 1, "float32": 2, "float64": 2, "complex64": 4,
 # TensorFlow adds or multiplies one by one in the dtype itself, gradbag in a wider one: every term may be rounded.
 TERMS = {"AddN", "Sum", "Mean", "Prod", "L2Loss", "MatMul", "SegmentSum", "UnsortedSegmentSum", "Cumsum"}
 TERMS |= {"SparseTensorDenseMatMul"}
-# It also rounds on the way where gradbag does not: 1 - y * y to 16 bits.
-ROUNDED_TWICE = {"TanhGrad": 4}
+# TensorFlow rounds the factor 1 - y * y, which may be small, before it multiplies by this input.
+FACTORS = {"TanhGrad": "dy"}
 
 # What TensorFlow must not be asked, for it ends the process: an op and the inputs that a reject changes.
 CRASHES = {("SparseTensorDenseMatMul", "a_shape")}
@@ -85,7 +85,9 @@ def _tolerance(call, output):
     """What a unit is measured at, and how many of them two answers may be apart."""
     arrays = [a for value in call.inputs.values() for a in (value if isinstance(value, list) else [value])]
     floats = [a for a in arrays if dtypes.is_differentiable(a.dtype)]
-    ulps = ROUNDED_TWICE.get(call.op.name, 0) or ULPS[dtypes.name_of(floats[0].dtype)]
+    ulps = ULPS[dtypes.name_of(floats[0].dtype)]
+    if call.op.name in FACTORS:
+        return call.inputs[FACTORS[call.op.name]], 2 * ulps
     if call.op.name not in TERMS:
         return None, ulps
     # The terms may cancel, so that the size of their magnitudes counts.

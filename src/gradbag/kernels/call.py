@@ -15,21 +15,21 @@ import numpy as np
 
 from .. import dims, dtypes, errors, memory
 from ..spec import AtLeast, Op
-from . import carriers
+from . import carriers, shortcut
 from .basic import run_basic
 from .layout import Layout
 from .out import Out
 from .program import Program, native
 
 Array = np.ndarray[Any, Any]
-_MOST_ROUTES = 4096  # dtypes and ranks are few, but a caller may come with ever new ones
+_MOST_ROUTES = 1024  # dtypes and ranks are few, but a caller may come with ever new ones
 _READY = 0x101  # NumPy's flags for C-contiguous and aligned
 
 
 class Route:
     """What a call needs beside its arrays: the functions for its dtypes and the slots for its ranks."""
 
-    __slots__ = ("layout", "outputs", "program")
+    __slots__ = ("has_shortcut", "layout", "outputs", "program")
 
     def __init__(self, op: Op, arrays: Sequence[Array], module: Any) -> None:
         self.program = Program(op, [dtypes.name_of(a.dtype) for a in arrays], module)
@@ -40,6 +40,7 @@ class Route:
             itemsizes = carriers.string_itemsizes(op, arrays, itemsizes)
         shapes = [_picker(slots) for slots in self.layout.outputs]
         self.outputs = list(zip(shapes, itemsizes, self.program.dtypes, strict=True))
+        self.has_shortcut = False
 
 
 def _picker(slots: Sequence[int]) -> Callable[[list[int]], tuple[int, ...]]:
@@ -73,13 +74,20 @@ def run(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None 
         if not any(dtypes.is_string(a.dtype) for a in arrays):
             if len(op.routes) == _MOST_ROUTES:
                 op.routes.clear()
+                op.shortcuts = None
             op.routes[_key(op, arrays)] = route
     return follow(op, route, arrays, attrs, out)
 
 
 def run_shared(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> list[Array]:
     """Like `run`, for callers that never write into arrays: an output may be a view of an input."""
-    return run_basic(op, arrays, attrs, share=True) if op.basic else run(op, arrays, attrs)
+    if op.basic:
+        return run_basic(op, arrays, attrs, share=True)
+    if op.shortcuts is not None:
+        answer = op.shortcuts.call(arrays)
+        if answer is not NotImplemented:
+            return [answer] if op.result is None else list(answer)
+    return run(op, arrays, attrs)
 
 
 def run_reference(op: Op, arrays: Sequence[Array], attrs: dict[str, Any], out: Out | None = None) -> list[Array]:
@@ -243,6 +251,9 @@ def _run_native(op: Op, route: Route, arrays: Sequence[Array], out: Out | None) 
         raise _fault(op, program, fault)
     if pool is not None:
         outputs = carriers.from_pool(op, pool, outputs)
+    elif not route.has_shortcut:
+        route.has_shortcut = True
+        shortcut.add(op, given, program, route.layout)
     return outputs if out is None else out.returned(outputs)
 
 

@@ -26,6 +26,11 @@ def output_view(name: str) -> Callable[[Array], Array] | None:
     return _as_parts if name in dtypes.QUANTIZED else None
 
 
+def lies_ready(name: str) -> bool:
+    """Whether a kernel can take an input of a dtype where it lies, and no other form of it."""
+    return name != "bool" and name != "string" and name not in dtypes.QUANTIZED
+
+
 def clean(array: Array) -> Array:
     """A bool buffer from elsewhere may hold other bytes than 0 and 1."""
     return np.not_equal(array.view(np.uint8), 0, out=np.empty(array.shape, bool)) if array.dtype == np.bool_ else array

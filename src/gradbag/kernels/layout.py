@@ -53,6 +53,7 @@ class Layout:
         for word in op.counted_words:
             self.slots[word] = start
             start += 1
+        self.count = start
         self.outputs = [tuple(self._slots_of(arg.dims)) for arg in op.outputs]
         self.scratch = [self._slot(word) for word in (op.kernel.scratch if op.kernel else ())]
 

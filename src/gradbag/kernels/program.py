@@ -45,8 +45,9 @@ class Program:
         passed = [op.inputs[place] for place in self.passes]
         variables = dict.fromkeys(a.dtype for a in passed if a.dtype in op.types and a.dtype != kernel.copies)
         suffix = "__" + "_".join(bound[v] for v in variables) if variables else ""
-        self.fill = getattr(module, kernel.name + suffix, None)
-        self.plan = getattr(module, kernel.name + "_plan" + suffix, None)
+        self.fill_name, self.plan_name = kernel.name + suffix, kernel.name + "_plan" + suffix
+        self.fill = getattr(module, self.fill_name, None)
+        self.plan = getattr(module, self.plan_name, None)
 
         def views(find: Callable[[str], View | None], args: Sequence[Arg]) -> list[tuple[int, View]]:
             found = [(place, find(bound.get(a.dtype, a.dtype))) for place, a in enumerate(args)]

@@ -39,6 +39,9 @@ from .sizes import held_sizes, possible, unknown_sizes
 )
 def tile(input: Any, multiples: Any) -> Any:
     """Copies of an array, as many along each axis as asked for."""
+    shape = [n * times for n, times in zip(input.shape, multiples.tolist(), strict=True)]
+    if 0 in shape:
+        return np.empty(shape, input.dtype)  # NumPy would repeat axis by axis, and make the copies before it drops them
     return np.tile(input, multiples)
 
 

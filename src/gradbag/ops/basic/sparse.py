@@ -51,7 +51,8 @@ def sparse_to_dense(
     sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any, validate_indices: bool
 ) -> Any:
     """Values at their places, and a default everywhere else; of several at one place the last stays."""
-    dense = np.full(output_shape, default_value, default_value.dtype)
+    # Strings may be of different widths, and keep all their letters.
+    dense = np.full(output_shape, default_value, np.result_type(default_value.dtype, sparse_values.dtype))
     rows = _rows(sparse_indices)
     if len(rows):
         # NumPy does not say which of several values stays, so only the last goes in.

@@ -1,0 +1,407 @@
+#include "bind/shortcut.hpp"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <numpy/arrayobject.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+
+#include "bind/families.hpp"
+#include "core/fault.hpp"
+
+namespace gradbag {
+
+namespace {
+
+static_assert(std::is_same_v<npy_intp, std::intptr_t>);
+
+// Results and scratch of more bytes than this need care that only the Python way takes.
+std::size_t most_bytes = 0;
+// A call that touches no more is over soon, even if every entry picks the widest row: giving the interpreter
+// to another thread, and waiting until that gives it back, would take longer.
+constexpr std::size_t kLockedBytes = std::size_t{1} << 14;
+
+PyArrayObject* as_array(PyObject* value) { return reinterpret_cast<PyArrayObject*>(value); }
+
+// The Python way meets a lack of memory again, and has words for it. Any other error goes on: it may come
+// from a handler of a signal, and not come again.
+void forget_memory_error() {
+    if (PyErr_ExceptionMatches(PyExc_MemoryError) == 0) throw nb::python_error();
+    PyErr_Clear();
+}
+
+// Adds the bytes of an array to a total, if that is then at most `most`. NumPy limits the axes beside a zero
+// too, so they count as if there were none.
+bool add_bytes(const PlainArray& array, std::size_t most, std::size_t& total) {
+    std::size_t bytes = array.item_size;
+    for (std::size_t axis = 0; axis < array.axes; ++axis) {
+        const std::size_t size = std::max<std::size_t>(array.shape(axis), 1);
+        if (bytes > most / size) return false;
+        bytes *= size;
+    }
+    if (total > most || bytes > most - total) return false;
+    total += bytes;
+    return true;
+}
+
+PyObject* item(PyObject* values, std::size_t place) {
+    return PyTuple_GetItem(values, static_cast<Py_ssize_t>(place));
+}
+
+// Sizes are held in int32 or int64.
+template <class Int>
+bool write_as(long long value, std::byte* to) {
+    const auto written = static_cast<Int>(value);
+    std::memcpy(to, &written, sizeof written);
+    return written == value;
+}
+
+template <class Int>
+std::int64_t read_as(const std::byte* from, std::size_t number) {
+    Int read;
+    std::memcpy(&read, from + number * sizeof read, sizeof read);
+    return read;
+}
+
+// Gives a number of Python's or a kernel's to `sizes`, if it can be one.
+bool push_size(std::int64_t size, std::vector<std::intptr_t>& sizes) {
+    if (!std::in_range<std::intptr_t>(size)) return false;
+    sizes.push_back(static_cast<std::intptr_t>(size));
+    return true;
+}
+
+template <class Work>
+auto run_kernel(bool locked, Work work) {
+    if (locked) return work();
+    const nb::gil_scoped_release unlocked;
+    return work();
+}
+
+DirectKernel kernel_named(const std::string& name, std::size_t arrays, bool takes_plan) {
+    const auto found = direct_kernels().find(name);
+    if (found == direct_kernels().end() || found->second.arrays != arrays ||
+        found->second.takes_plan != takes_plan) {
+        throw std::invalid_argument("no kernel takes such arguments: " + name);
+    }
+    return found->second;
+}
+
+}  // namespace
+
+// A call on its way.
+struct Shortcut::Call {
+    std::vector<std::intptr_t> sizes;
+    std::vector<std::byte> contents;  // copies, so that no other thread can change a size that was checked
+    std::vector<PlainArray> inputs;
+    std::vector<PlainArray> passed;
+    std::vector<std::intptr_t> output_sizes;
+    std::vector<nb::object> outputs;
+    std::optional<Plan> plan;
+    std::size_t touched = 0;  // bytes
+    bool locked = true;       // so few that the interpreter is kept
+};
+
+Shortcut::Shortcut(std::vector<InputForm> inputs, std::vector<OutputForm> outputs, Slots slots,
+                   const Kernels& kernels, Rules rules)
+    : inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)),
+      slots_(std::move(slots)),
+      passes_(kernels.passes),
+      fill_(kernel_named(kernels.fill, passes_.size() + outputs_.size(), !kernels.plan.empty())),
+      rules_(std::move(rules)),
+      new_tuple_(nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)).attr("__new__")) {
+    if (!kernels.plan.empty()) plan_ = kernel_named(kernels.plan, passes_.size(), false);
+    for (const InputForm& input : inputs_) contents_ += input.held.value_or(0);
+}
+
+bool Shortcut::takes(PyObject* values) const {
+    if (static_cast<std::size_t>(PyTuple_Size(values)) != inputs_.size()) return false;
+    for (std::size_t place = 0; place < inputs_.size(); ++place) {
+        const InputForm& input = inputs_[place];
+        PyObject* const value = item(values, place);
+        if (PyArray_CheckExact(value)) {
+            PyArrayObject* const array = as_array(value);
+            if (reinterpret_cast<PyObject*>(PyArray_DESCR(array)) != input.dtype.ptr()) return false;
+            if (static_cast<std::size_t>(PyArray_NDIM(array)) != input.axes) return false;
+            if (input.held && static_cast<std::size_t>(PyArray_SIZE(array)) != *input.held) return false;
+        } else if (!input.takes_int || !PyLong_CheckExact(value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+nb::object Shortcut::run(PyObject* values) const {
+    Call call;
+    try {
+        const bool done = read_arrays(values, call) && read_contents(values, call) && check(values, call) &&
+                          count(values, call) && allocate(call) && fill(call);
+        if (done) return answer(call);
+    } catch (const nb::python_error&) {
+        throw;
+    } catch (const Fault&) {
+        // The Python way finds it again, and says it.
+    } catch (const std::exception&) {
+        // Out of memory.
+    }
+    return {};
+}
+
+// Sizes and addresses, each read once.
+bool Shortcut::read_arrays(PyObject* values, Call& call) const {
+    call.sizes.reserve(slots_.count);  // the arrays keep pointers into it
+    call.inputs.reserve(inputs_.size());
+    for (std::size_t place = 0; place < inputs_.size(); ++place) {
+        const InputForm& input = inputs_[place];
+        PlainArray array{nullptr, call.sizes.data() + call.sizes.size(), input.axes, input.item_size};
+        PyObject* const value = item(values, place);
+        if (PyArray_CheckExact(value)) {
+            constexpr int ready = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+            if (!PyArray_CHKFLAGS(as_array(value), ready)) return false;
+            const npy_intp* const shape = PyArray_DIMS(as_array(value));
+            call.sizes.insert(call.sizes.end(), shape, shape + input.axes);
+            array.address = PyArray_DATA(as_array(value));
+        }
+        call.locked = call.locked && add_bytes(array, kLockedBytes, call.touched);
+        call.inputs.push_back(array);
+    }
+    return true;
+}
+
+// Kernels get the copies, so what was compared with the shapes is what they see.
+bool Shortcut::read_contents(PyObject* values, Call& call) const {
+    call.contents.resize(contents_ * sizeof(std::int64_t));
+    std::byte* copy = call.contents.data();
+    for (std::size_t place = 0; place < inputs_.size(); ++place) {
+        const InputForm& input = inputs_[place];
+        if (!input.held) continue;
+        PyObject* const value = item(values, place);
+        const bool narrow = input.item_size == sizeof(std::int32_t);
+        if (PyLong_CheckExact(value)) {
+            int overflow = 0;
+            const long long size = PyLong_AsLongLongAndOverflow(value, &overflow);
+            const bool held =
+                narrow ? write_as<std::int32_t>(size, copy) : write_as<std::int64_t>(size, copy);
+            if (overflow != 0 || !held) return false;
+        } else {
+            std::memcpy(copy, call.inputs[place].address, *input.held * input.item_size);
+        }
+        for (std::size_t number = 0; number < *input.held; ++number) {
+            const auto size =
+                narrow ? read_as<std::int32_t>(copy, number) : read_as<std::int64_t>(copy, number);
+            if (!push_size(size, call.sizes)) return false;
+        }
+        call.inputs[place].address = copy;
+        copy += *input.held * sizeof(std::int64_t);
+    }
+    return true;
+}
+
+// What a rule says about the inputs; null where it objects, which it will do again on the Python way.
+nb::object Shortcut::ask(const nb::object& rule, PyObject* values) const {
+    nb::object answer = nb::steal(PyObject_CallObject(rule.ptr(), values));
+    if (answer.is_valid()) return answer;
+    if (PyErr_ExceptionMatches(rules_.objection.ptr()) != 0) {
+        PyErr_Clear();
+    } else {
+        forget_memory_error();
+    }
+    return answer;
+}
+
+bool Shortcut::check(PyObject* values, Call& call) const {
+    const auto& sizes = call.sizes;
+    const bool fit =
+        std::ranges::all_of(slots_.equal, [&](auto two) { return sizes[two.first] == sizes[two.second]; }) &&
+        std::ranges::all_of(slots_.fixed, [&](auto one) { return sizes[one.first] == one.second; }) &&
+        std::ranges::all_of(slots_.natural, [&](auto slot) { return sizes[slot] >= 0; });
+    if (!fit) return false;
+    call.sizes.insert(call.sizes.end(), slots_.constants.begin(), slots_.constants.end());
+    return rules_.check.is_none() || ask(rules_.check, values).is_valid();
+}
+
+// What only the data tells: a kernel finds it out, or else a rule.
+bool Shortcut::count(PyObject* values, Call& call) const {
+    call.passed.reserve(passes_.size() + outputs_.size());
+    for (const std::size_t place : passes_) call.passed.push_back(call.inputs[place]);
+    if (plan_) {
+        std::size_t scratch = 0;
+        for (const std::size_t slot : slots_.scratch) {
+            if (!add_bytes(PlainArray{nullptr, &call.sizes[slot], 1, 8}, most_bytes, scratch)) return false;
+        }
+        call.plan = run_kernel(call.locked, [&] { return plan_->run(nullptr, call.passed.data()); });
+        if (!call.plan) return false;
+        for (const std::int64_t size : call.plan->sizes) {
+            if (!push_size(size, call.sizes)) return false;
+        }
+    } else if (!rules_.count.is_none()) {
+        const nb::object counted = ask(rules_.count, values);
+        if (!counted.is_valid() || !PyDict_CheckExact(counted.ptr())) return false;
+        PyObject* word = nullptr;
+        PyObject* size = nullptr;
+        Py_ssize_t position = 0;
+        while (PyDict_Next(counted.ptr(), &position, &word, &size) != 0) {
+            if (!PyLong_CheckExact(size)) return false;
+            int overflow = 0;
+            const long long value = PyLong_AsLongLongAndOverflow(size, &overflow);
+            if (overflow != 0 || value < 0 || !push_size(value, call.sizes)) return false;
+        }
+    }
+    return call.sizes.size() == slots_.count;
+}
+
+bool Shortcut::allocate(Call& call) const {
+    std::size_t axes = 0;
+    for (const OutputForm& output : outputs_) axes += output.slots.size();
+    call.output_sizes.reserve(axes);  // the arrays keep pointers into it
+    std::size_t total = 0;
+    for (const std::size_t slot : slots_.scratch) {
+        if (!add_bytes(PlainArray{nullptr, &call.sizes[slot], 1, 8}, most_bytes, total)) return false;
+    }
+    for (const OutputForm& output : outputs_) {
+        PlainArray array{nullptr, call.output_sizes.data() + call.output_sizes.size(), output.slots.size(),
+                         output.item_size};
+        for (const std::size_t slot : output.slots) call.output_sizes.push_back(call.sizes[slot]);
+        if (!add_bytes(array, most_bytes, total)) return false;
+        call.passed.push_back(array);
+    }
+    call.outputs.reserve(outputs_.size());
+    for (std::size_t place = 0; place < outputs_.size(); ++place) {
+        PlainArray& array = call.passed[passes_.size() + place];
+        auto* const dtype = reinterpret_cast<PyArray_Descr*>(outputs_[place].dtype.inc_ref().ptr());
+        PyObject* const made = PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(array.axes),
+                                                    array.sizes, nullptr, nullptr, 0, nullptr);
+        if (made == nullptr) {
+            forget_memory_error();
+            return false;
+        }
+        call.outputs.push_back(nb::steal(made));
+        array.address = PyArray_DATA(as_array(made));
+        call.locked = call.locked && add_bytes(array, kLockedBytes, call.touched);
+    }
+    return true;
+}
+
+bool Shortcut::fill(Call& call) const {
+    run_kernel(call.locked, [&] { return fill_.run(call.plan ? &*call.plan : nullptr, call.passed.data()); });
+    return true;
+}
+
+nb::object Shortcut::answer(Call& call) const {
+    if (rules_.result.is_none()) return std::move(call.outputs.front());
+    nb::object outputs = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(call.outputs.size())));
+    if (!outputs.is_valid()) throw nb::python_error();
+    for (std::size_t place = 0; place < call.outputs.size(); ++place) {
+        PyTuple_SetItem(outputs.ptr(), static_cast<Py_ssize_t>(place), call.outputs[place].release().ptr());
+    }
+    return new_tuple_(rules_.result, outputs);
+}
+
+int Shortcut::traverse(visitproc visit, void* arg) const {
+    Py_VISIT(rules_.check.ptr());
+    Py_VISIT(rules_.count.ptr());
+    Py_VISIT(rules_.objection.ptr());
+    Py_VISIT(rules_.result.ptr());
+    return 0;
+}
+
+namespace {
+
+// The shortcuts of an op, the one that was used last in front.
+class Shortcuts {
+  public:
+    void add(std::vector<InputForm> inputs, std::vector<OutputForm> outputs, Slots slots,
+             const Kernels& kernels, Rules rules) {
+        shortcuts_.push_back(std::make_shared<const Shortcut>(std::move(inputs), std::move(outputs),
+                                                              std::move(slots), kernels, std::move(rules)));
+    }
+
+    nb::object call(nb::handle values) {
+        // Of a list a copy: another thread may change it.
+        const bool is_list = PyList_CheckExact(values.ptr());
+        const nb::object kept = is_list ? nb::steal(PyList_AsTuple(values.ptr())) : nb::borrow(values);
+        if (!kept.is_valid()) throw nb::python_error();
+        if (PyTuple_CheckExact(kept.ptr())) {
+            for (auto& found : shortcuts_) {
+                if (!found->takes(kept.ptr())) continue;
+                std::swap(found, shortcuts_.front());
+                // Rules are Python, and may run other threads that call this op: hold on to it.
+                const std::shared_ptr<const Shortcut> shortcut = shortcuts_.front();
+                nb::object answer = shortcut->run(kept.ptr());
+                if (answer.is_valid()) return answer;
+                break;
+            }
+        }
+        return nb::borrow(Py_NotImplemented);
+    }
+
+    int traverse(visitproc visit, void* arg) const {
+        for (const auto& shortcut : shortcuts_) {
+            const int stopped = shortcut->traverse(visit, arg);
+            if (stopped != 0) return stopped;
+        }
+        return 0;
+    }
+
+    void clear() { shortcuts_.clear(); }
+
+  private:
+    std::vector<std::shared_ptr<const Shortcut>> shortcuts_;
+};
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    return nb::inst_ready(self) ? nb::inst_ptr<Shortcuts>(self)->traverse(visit, arg) : 0;
+}
+
+int clear(PyObject* self) {
+    if (nb::inst_ready(self)) nb::inst_ptr<Shortcuts>(self)->clear();
+    return 0;
+}
+
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                           {0, nullptr}};
+
+}  // namespace
+
+void bind_shortcuts(nb::module_& m) {
+    using nb::literals::operator""_a;
+    using Places = std::vector<std::size_t>;
+    if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+    nb::class_<InputForm>(m, "InputForm")
+        .def(nb::init<nb::object, std::size_t, std::size_t, std::optional<std::size_t>, bool>(), "dtype"_a,
+             "item_size"_a, "axes"_a, "held"_a.none(), "takes_int"_a);
+    nb::class_<OutputForm>(m, "OutputForm")
+        .def(nb::init<nb::object, std::size_t, Places>(), "dtype"_a, "item_size"_a, "slots"_a);
+    nb::class_<Slots>(m, "Slots")
+        .def(nb::init<std::vector<std::pair<std::size_t, std::size_t>>,
+                      std::vector<std::pair<std::size_t, std::intptr_t>>, Places, std::vector<std::intptr_t>,
+                      Places, std::size_t>(),
+             "equal"_a, "fixed"_a, "natural"_a, "constants"_a, "scratch"_a, "count"_a);
+    nb::class_<Kernels>(m, "Kernels")
+        .def(nb::init<Places, std::string, std::string>(), "passes"_a, "plan"_a, "fill"_a);
+    nb::class_<Rules>(m, "Rules")
+        .def(nb::init<nb::object, nb::object, nb::object, nb::object>(), "check"_a.none(), "count"_a.none(),
+             "objection"_a, "result"_a.none());
+    nb::class_<Shortcuts>(m, "Shortcuts", nb::type_slots(collected),
+                          "Whole calls of one op, for the dtypes and ranks that were added.")
+        .def(nb::init<>())
+        .def("add", &Shortcuts::add, nb::kw_only(), "inputs"_a, "outputs"_a, "slots"_a, "kernels"_a,
+             "rules"_a)
+        .def("call", &Shortcuts::call,
+             "The outputs, or NotImplemented: then the call is not for a shortcut.");
+    m.def("set_shortcut_limit", [](std::size_t bytes) { most_bytes = bytes; });
+}
+
+}  // namespace gradbag
