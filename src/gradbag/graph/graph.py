@@ -201,10 +201,12 @@ def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
         names = [i.node.dtypes[i.index] for i in node.inputs]
         known = [Known(n, s, v) for n, s, v in zip(names, shapes, held, strict=True)]
         return list(op.value_rule(*op.grouped(known), **node.attrs))
+    if not held or any(value is None for value in held):
+        return [None] * len(op.outputs)
     small = all(dtype not in dtypes.DIFFERENTIABLE for dtype in node.dtypes) and all(
         shape is not None and None not in shape and prod(n or 0 for n in shape) <= _MOST_KNOWN for shape in node.shapes
     )
-    if not small or any(value is None for value in held) or not held:
+    if not small:
         return [None] * len(op.outputs)
     try:
         answer = raw_ops.apply(op, held, node.attrs)

@@ -111,6 +111,8 @@ class NodeBuilder:
 
     def _attrs(self, op: Op) -> dict[str, Any]:
         given = self.entry.get("attrs", {})
+        if not given and not op.required_attrs:
+            return {}
         for name in given:
             if name not in op.attr_defaults:
                 known = ", ".join(op.attr_defaults) or "none"
@@ -235,11 +237,18 @@ class NodeBuilder:
         values = [v if isinstance(v, Output) else self._value(op, p, arg, v, bound) for p, arg, v in ports]
         if not self.sound:
             return
+        if not all(isinstance(value, (Output, np.ndarray)) for value in values):
+            values = self._chosen(op, ports, values)
+        for (port, _, _), value in zip(ports, values, strict=True):
+            yield value if isinstance(value, Output) else self._constant(port, value)
+
+    @staticmethod
+    def _chosen(op: Op, ports: list[tuple[str, Arg, Any]], values: list[Any]) -> list[Any]:
+        """Arrays for Python numbers too, of the dtypes that a call with these arguments would give them."""
         values = _widened(ports, values)
         stand_ins = [np.empty(0, dtypes.numpy_dtype(v.dtype)) if isinstance(v, Output) else v for v in values]
-        arrays: list[Array] = arguments.to_arrays(op, stand_ins)
-        for (port, _, _), value, array in zip(ports, values, arrays, strict=True):
-            yield value if isinstance(value, Output) else self._constant(port, array)
+        arrays = arguments.to_arrays(op, stand_ins)
+        return [v if isinstance(v, Output) else array for v, array in zip(values, arrays, strict=True)]
 
     def _value(self, op: Op, port: str, arg: Arg, value: Any, bound: dict[str, str]) -> Any:
         """An array where the dtype is decided by the port or by what is beside it, else Python numbers."""

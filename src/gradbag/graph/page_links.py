@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,18 +34,18 @@ def is_link(value: Any) -> bool:
     return isinstance(value, dict) and "from" in value
 
 
-def links(entry: Any) -> Iterator[tuple[str, Any]]:
+def links(entry: Any) -> list[tuple[str, Any]]:
     """The ports of a node that are wired, "values[2]" in a list, with what they are wired to."""
     inputs = entry.get("in") if isinstance(entry, dict) else None
+    found: list[tuple[str, Any]] = []
     if isinstance(inputs, dict):
         for port, value in inputs.items():
             if isinstance(value, dict):
                 if "from" in value:
-                    yield port, value["from"]
+                    found.append((port, value["from"]))
             elif isinstance(value, list):
-                for place, one in enumerate(value):
-                    if is_link(one):
-                        yield f"{port}[{place}]", one["from"]
+                found += [(f"{port}[{place}]", one["from"]) for place, one in enumerate(value) if is_link(one)]
+    return found
 
 
 def followed(entry: Any) -> list[str]:
@@ -61,9 +61,12 @@ def sources(nodes: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
         wired = []
         for port, source in links(entry):
             if isinstance(source, str):
-                node = source if source in nodes else split(nodes, source)[0]
-                if node in nodes:
-                    wired.append((port, node))
+                if source in nodes:
+                    wired.append((port, source))
+                else:
+                    node, _ = split(nodes, source)
+                    if node in nodes:
+                        wired.append((port, node))
         if isinstance(entry, dict) and "after" in entry:
             wired += [("after", node) for node in followed(entry) if node in nodes]
         found[name] = wired

@@ -31,6 +31,8 @@ class LiteralError(Exception):
 # ------------------------------------------------------------------ reading
 def to_array(value: Any, dtype: str) -> Array:
     """A JSON value as an array of a dtype; nothing is rounded but decimal fractions."""
+    if type(value) is float and dtype in ("float32", "float64") and abs(value) < 1e38:  # the commonest by far
+        return np.array(value, dtype)
     shape, leaves = _flat(value, pairs=dtype in dtypes.COMPLEX)
     if dtype == "string":
         words = [_text(leaf) for leaf in leaves]

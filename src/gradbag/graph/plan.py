@@ -50,6 +50,7 @@ class Plan:
         self.steps: list[Step] = []
         count = len(self.slots)
         numbers: dict[Node, int] = {}
+        acting: set[int] = set()
         fed = set(feeds)
         last = [o.node for o in fetches if o not in fed] + list(run_only)
         for node in _needed(last, fed):
@@ -57,9 +58,10 @@ class Plan:
             count = own.stop
             before = {numbers[i.node] for i in node.inputs if i not in fed} | {numbers[c] for c in node.control}
             step = Step(node, [self.slots[i] for i in node.inputs], own, before)
-            if step.acts or any(self.steps[number].acts for number in before):
+            if step.acts or not acting.isdisjoint(before):
                 # Taken from the cache, it would not do what it is there for.
                 step.acts, step.cacheable = True, False
+                acting.add(len(self.steps))
             self.steps.append(step)
             numbers[node] = len(self.steps) - 1
             for index, slot in enumerate(own):
