@@ -333,3 +333,75 @@ def test_expectations_that_no_run_fetches_are_computed_for_the_comparison_alone(
     answer = pages.run(page_of(nodes, runs={"main": {"fetch": ["a"]}}, expect={"b": 1}))
     assert list(answer.fetches) == ["a"]
     assert len(answer.mismatches) == 1
+
+
+# ------------------------------------------------------------------ a page that was drawn before
+CHAIN = {
+    "a": {"op": "Const", "attrs": {"dtype": "float32", "value": [1, 2]}},
+    "b": {"op": "AddV2", "in": {"x": {"from": "a"}, "y": 1}},
+    "c": {"op": "AddN", "in": {"inputs": [{"from": "b"}, {"from": "a"}, [1, 1]]}, "after": ["b"]},
+    "d": {"op": "Reshape", "in": {"tensor": {"from": "c"}, "shape": [2, 1]}},
+    "e": {"op": "Neg", "in": {"x": {"from": "d"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"a": {"op": "Const", "attrs": {"dtype": "float32", "value": [5, 6]}}},
+        {"a": {"op": "Const", "attrs": {"dtype": "float64", "value": [5, 6]}}},
+        {"a": {"op": "Const", "attrs": {"dtype": "float32", "value": [5, 6, 7]}}},
+        {"b": {"op": "Mul", "in": {"x": {"from": "a"}, "y": 3}}},
+        {"c": {"op": "AddN", "in": {"inputs": [{"from": "b"}]}}},
+        {"d": {"op": "Reshape", "in": {"tensor": {"from": "c"}, "shape": [1, 2]}}},
+        {"b": {"op": "Unheard"}},
+        {"b": {"op": "Neg", "in": {"x": {"from": "e"}}}},
+        {"f": {"op": "Neg", "in": {"x": {"from": "b"}}}},
+        {"b/y": {"op": "Neg", "in": {"x": {"from": "a"}}}},
+        {"a.output": {"op": "Const", "attrs": {"dtype": "float32", "value": [9, 9]}}},
+        {"b": None},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("linked", ["a", "a.output"])
+def test_what_was_drawn_before_changes_nothing_but_the_time(change: Any, linked: str) -> None:
+    before = {**CHAIN, "b": {"op": "AddV2", "in": {"x": {"from": linked}, "y": 1}}}
+    after = {name: node for name, node in {**before, **change}.items() if node is not None}
+    drawn = page_check.inspect(page_of(before))
+    for first, second in ((before, after), (after, before)):
+        drawn = page_check.inspect(page_of(first))
+        fresh, again = page_check.inspect(page_of(second)), page_check.inspect(page_of(second), drawn)
+        assert again.problems == fresh.problems
+        assert [
+            (n.name, n.op, [i.name for i in n.inputs], [c.name for c in n.control], n.shapes, n.dtypes)
+            for n in again.graph
+        ] == [
+            (n.name, n.op, [i.name for i in n.inputs], [c.name for c in n.control], n.shapes, n.dtypes)
+            for n in fresh.graph
+        ]
+        assert all(i.graph is again.graph for n in again.graph for i in n.inputs)
+        if not fresh.problems:
+            from gradbag.graph import ClientSession
+
+            ends = [n for n in again.graph if n.name in ("e", "f", "b/y")]
+            for end in ends:
+                got = ClientSession(again.graph).run(fetches=[end.name])[0]
+                assert got.tobytes() == ClientSession(fresh.graph).run(fetches=[end.name])[0].tobytes()
+
+
+def test_most_nodes_are_taken_over() -> None:
+    drawn = page_check.inspect(page_of(CHAIN))
+    changed = {**CHAIN, "a": {"op": "Const", "attrs": {"dtype": "float32", "value": [5, 6]}}}
+    again = page_check.inspect(page_of(changed), drawn)
+    kept = [n.name for n in again.graph if n.shapes is drawn.graph.node(n.name).shapes]
+    assert {"d", "e"} <= set(kept)
+    assert "a" not in kept
+
+
+def test_a_page_that_was_edited_in_place_is_drawn_as_it_is_now() -> None:
+    page = page_of(CHAIN)
+    drawn = page_check.inspect(page)
+    page.nodes["b"]["in"]["y"] = 5
+    again = page_check.inspect(page, drawn)
+    assert again.graph.node("b/y").attrs["value"] == 5

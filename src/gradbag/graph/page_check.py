@@ -24,12 +24,12 @@ def check(page: Page) -> list[Problem]:
     return inspect(page).problems
 
 
-def inspect(page: Page) -> Drawn:
-    """The graph of the sound nodes, and every problem of the page."""
+def inspect(page: Page, before: Drawn | None = None) -> Drawn:
+    """The graph of the sound nodes, and every problem of the page; `before` is what an earlier state of it became."""
     count = len(page.nodes)
     if count > MOST_NODES:
         return Drawn(problems=[Problem("", "nodes", f"has {count} nodes; a page has at most {MOST_NODES}")])
-    drawn = draw(page)
+    drawn = draw(page, before)
     drawn.problems += _heading(page)
     drawn.problems += _runs(page, drawn.graph)
     drawn.problems += _expectations(page, drawn.graph)

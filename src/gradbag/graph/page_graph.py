@@ -6,7 +6,8 @@ for it has no fault of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import marshal
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from .. import arguments, attributes, dtypes, errors
 from ..spec import Arg, Attr, Op, basic_registry, registry
 from . import ops as _declared  # noqa: F401  # declares the basic ops
 from . import page_values
+from .cache import array_digest
 from .graph import Graph, Node, Output, check_name
 from .page_links import Problem, is_link, order, split
 from .page_model import Page
@@ -26,26 +28,92 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Drawn:
-    """What a page became: the graph of its sound nodes, and the list of all problems."""
+    """What a page became: the graph of its sound nodes, the list of all problems, and a mark of each node's text."""
 
     graph: Graph = field(default_factory=Graph)
     problems: list[Problem] = field(default_factory=list)
+    marks: dict[str, bytes] = field(default_factory=dict)
 
 
-def draw(page: Page) -> Drawn:
-    """Build all of a page that can be built."""
+def draw(page: Page, before: Drawn | None = None) -> Drawn:
+    """Build all of a page that can be built.
+
+    `before` is what an earlier state of the page became: nodes that say the same as then, and read the same, are taken
+    over. After a small change of a large page that is most of the work.
+    """
     drawn = Drawn()
     nodes = page.nodes
     if not isinstance(page.document.get("nodes"), dict):
         drawn.problems.append(Problem("", "nodes", "must be an object of nodes by their ids"))
     names, cycles = order(nodes)
     drawn.problems += cycles
+    keep = None if before is None else Keeper(nodes, drawn, before)
     for name in names:
-        NodeBuilder(page, drawn, name, nodes[name]).build()
+        entry = nodes[name]
+        drawn.marks[name] = mark = _mark(entry)
+        if keep is None or not keep.takes_over(name, mark):
+            NodeBuilder(page, drawn, name, entry).build()
     if drawn.problems:
         places = {name: place for place, name in enumerate(nodes)}
         drawn.problems.sort(key=lambda problem: places.get(problem.node, -1))
     return drawn
+
+
+def _mark(entry: Any) -> bytes:
+    """Equal for entries that say the same in the same order, and quickly made; it is only ever compared."""
+    try:
+        return marshal.dumps(entry, 2)
+    except ValueError:  # not from a text, and so it holds something else than JSON does
+        return b""
+
+
+class Keeper:
+    """Takes nodes over from an earlier drawing of a page."""
+
+    def __init__(self, nodes: Mapping[str, Any], drawn: Drawn, before: Drawn) -> None:
+        self.nodes, self.graph, self.before = nodes, drawn.graph, before
+        # A node called a.b that comes or goes changes what a link to a.b means, one called a/b the names of literals.
+        others = nodes.keys() ^ before.marks.keys()
+        self.usable = not any("." in name or "/" in name for name in others)
+
+    def takes_over(self, name: str, mark: bytes) -> bool:
+        """Whether a node is as it was, and is now in the new graph too."""
+        if not self.usable or not mark or self.before.marks.get(name) != mark or b"file" in mark:
+            return False  # what a data file holds may have changed
+        old = self.before.graph.get(name)
+        if old is None:
+            return False
+        sources: list[Node | None] = []
+        for source in old.inputs:
+            node = source.node
+            now = self.graph.get(node.name)
+            if now is None:
+                if node.name in self.before.marks:  # a node of the page, then; it is gone or broken
+                    return False
+            elif now.known is not node.known and not _alike(node, now):
+                return False
+            sources.append(now)
+        control = tuple([found for node in old.control if (found := self.graph.get(node.name)) is not None])
+        if len(control) < len(old.control):
+            return False
+        for place, now in enumerate(sources):
+            if now is None:  # a literal, which only this node reads
+                sources[place] = self.graph.adopt(old.inputs[place].node, (), ())
+        wired = [Output(now, source.index) for now, source in zip(sources, old.inputs, strict=True) if now is not None]
+        self.graph.adopt(old, tuple(wired), control)
+        return True
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """Whether what reads the one can read the other: dtypes, shapes and known values are the same."""
+    return (
+        one.dtypes == other.dtypes
+        and one.shapes == other.shapes
+        and all(
+            a is b or (a is not None and b is not None and array_digest(a) == array_digest(b))
+            for a, b in zip(one.known, other.known, strict=True)
+        )
+    )
 
 
 def to_graph(page: Page) -> Graph:

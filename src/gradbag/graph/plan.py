@@ -45,10 +45,11 @@ class Plan:
     """The nodes that some fetches need, in an order to run them in."""
 
     def __init__(self, fetches: Collection[Output], run_only: Sequence[Node], feeds: Collection[Output]) -> None:
-        self.slots: dict[Output, int] = {output: slot for slot, output in enumerate(feeds)}
+        # Of outputs, by node and index: a tuple is found faster than an Output.
+        slots: dict[tuple[Node, int], int] = {(o.node, o.index): slot for slot, o in enumerate(feeds)}
         self.feeds = list(feeds)
         self.steps: list[Step] = []
-        count = len(self.slots)
+        count = len(slots)
         numbers: dict[Node, int] = {}
         acting: set[int] = set()
         fed = set(feeds)
@@ -56,8 +57,10 @@ class Plan:
         for node in _needed(last, fed):
             own = range(count, count + len(node.dtypes))
             count = own.stop
-            before = {numbers[i.node] for i in node.inputs if i not in fed} | {numbers[c] for c in node.control}
-            step = Step(node, [self.slots[i] for i in node.inputs], own, before)
+            before = {numbers[i.node] for i in node.inputs if not fed or i not in fed}
+            if node.control:
+                before |= {numbers[c] for c in node.control}
+            step = Step(node, [slots[i.node, i.index] for i in node.inputs], own, before)
             if step.acts or not acting.isdisjoint(before):
                 # Taken from the cache, it would not do what it is there for.
                 step.acts, step.cacheable = True, False
@@ -66,14 +69,14 @@ class Plan:
             numbers[node] = len(self.steps) - 1
             for index, slot in enumerate(own):
                 # A fed output keeps the slot of its feed, even where the node runs for another of its outputs.
-                self.slots.setdefault(Output(node, index), slot)
+                slots.setdefault((node, index), slot)
         self.size = count
         self.maker = [-1] * count
         for number, step in enumerate(self.steps):
             for slot in step.outputs:
                 self.maker[slot] = number
         self.ends = tuple(dict.fromkeys(numbers[node] for node in last))
-        self.fetched = [self.slots[o] for o in fetches]
+        self.fetched = [slots[o.node, o.index] for o in fetches]
         self.kept = frozenset(self.fetched)
         self.keyed = False
 
@@ -104,6 +107,6 @@ def _needed(ends: Sequence[Node], fed: Collection[Output]) -> list[Node]:
         node = waiting.pop()
         if node not in seen:
             seen.add(node)
-            waiting.extend(i.node for i in node.inputs if i not in fed)
+            waiting += [i.node for i in node.inputs if not fed or i not in fed]
             waiting.extend(node.control)
     return sorted(seen, key=lambda node: node.number)  # nodes only read earlier ones
