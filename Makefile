@@ -129,7 +129,7 @@ FORCE:
 # A changed Python file needs nothing, a changed C++ file recompiles what includes it.
 $(STAMPS)/package: CMakeLists.txt pyproject.toml $(CPP_FILES) $(STAMPS)/build $(STAMPS)/modules
 	@echo '# Building the package: a minute or two the first time, then only what has changed'
-	$(PIP) install -q --no-build-isolation --editable '.[cli]'
+	$(PIP) install -q --no-build-isolation --editable '.[cli,graphdef]'
 	@touch $@
 
 $(STAMPS)/test-core: pyproject.toml $(STAMPS)/venv

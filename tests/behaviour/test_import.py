@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-FRAMEWORKS = ["torch", "jax", "tensorflow", "keras", "scipy", "rich"]
+FRAMEWORKS = ["torch", "jax", "tensorflow", "keras", "scipy", "rich", "google.protobuf"]
 KERNELS = "gradbag.kernels._kernels"
 USE = """
 import numpy, gradbag

@@ -131,14 +131,20 @@ class Graph:
         if len(inputs) < least or (op.many is None and len(inputs) > least):
             wanted = f"{'at least ' if op.many is not None else ''}{least} inputs ({', '.join(op.input_names)})"
             raise errors.InvalidArgumentError(f"{op.name}: node {name!r} has {len(inputs)} inputs; it takes {wanted}")
-        for value in [i.node for i in inputs] + list(control):
-            if value.graph is not self:
-                raise errors.InvalidArgumentError(f"{op.name}: {value.name!r} belongs to another graph")
+        shapes, names, held = [], [], []
+        for output in inputs:
+            source, index = output.node, output.index
+            if source.graph is not self:
+                raise _foreign(op, source)
+            shapes.append(source.shapes[index])
+            names.append(source.dtypes[index])
+            held.append(source.known[index])
+        for before in control:
+            if before.graph is not self:
+                raise _foreign(op, before)
         node = Node(self, len(self._nodes), name, op, tuple(inputs), tuple(control))
         node.attrs = attributes.normal(op, attrs or {})
-        held = [i.node.known[i.index] for i in inputs]
-        names = [i.node.dtypes[i.index] for i in inputs]
-        for shape, dtype in op.infer([i.node.shapes[i.index] for i in inputs], names, held, node.attrs):
+        for shape, dtype in op.infer(shapes, names, held, node.attrs):
             node.shapes.append(shape)
             node.dtypes.append(dtype)
         node.known = _known(node, held)
@@ -178,6 +184,10 @@ class Graph:
         return f"<graph of {len(self)} nodes>"
 
 
+def _foreign(op: Op, node: Node) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(f"{op.name}: {node.name!r} belongs to another graph")
+
+
 def check_name(name: object) -> None:
     if not isinstance(name, str) or len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None:
         raise errors.InvalidArgumentError(
@@ -214,7 +224,8 @@ def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
         names = [i.node.dtypes[i.index] for i in node.inputs]
         known = [Known(n, s, v) for n, s, v in zip(names, shapes, held, strict=True)]
         return list(op.value_rule(*op.grouped(known), **node.attrs))
-    if not held or any(value is None for value in held):
+    arrays = [value for value in held if value is not None]
+    if not arrays or len(arrays) < len(held):
         return [None] * len(op.outputs)
     small = all(dtype not in dtypes.DIFFERENTIABLE for dtype in node.dtypes) and all(
         shape is not None and None not in shape and prod(n or 0 for n in shape) <= _MOST_KNOWN for shape in node.shapes
@@ -222,7 +233,7 @@ def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
     if not small:
         return [None] * len(op.outputs)
     try:
-        answer = raw_ops.apply(op, held, node.attrs)
+        answer = raw_ops.apply(op, arrays, node.attrs)
     except errors.Error:  # said when the node runs: perhaps it never does
         return [None] * len(op.outputs)
     return [np.asarray(a) for a in (answer if op.result is not None else [answer])]

@@ -17,6 +17,7 @@ from .. import arguments, attributes, dtypes, errors
 from ..spec import Arg, Attr, Op, basic_registry, registry
 from . import ops as _declared  # noqa: F401  # declares the basic ops
 from . import page_values
+from .bulk import in_bulk
 from .cache import array_digest
 from .graph import Graph, Node, Output, check_name
 from .page_links import Problem, is_link, order, split
@@ -35,6 +36,7 @@ class Drawn:
     marks: dict[str, bytes] = field(default_factory=dict)
 
 
+@in_bulk
 def draw(page: Page, before: Drawn | None = None) -> Drawn:
     """Build all of a page that can be built.
 

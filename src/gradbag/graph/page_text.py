@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .bulk import in_bulk
 
 MOST_BYTES = 1 << 26
 MOST_VALUES = 4_000_000
@@ -45,6 +46,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 # ------------------------------------------------------------------ reading
+@in_bulk
 def read_text(data: bytes, name: str = "the page") -> dict[str, Any]:
     """The object that a text holds, or an error that says where the text is wrong."""
 

@@ -45,7 +45,8 @@ class Outline(NamedTuple):
 
 def _outline(op: Op, arrays: Sequence[Array], attrs: dict[str, Any]) -> Outline:
     """It is kept for calls of the same shapes and dtypes where nothing else decides it."""
-    key: Any = tuple([(a.dtype, a.shape) for a in arrays] + list(attrs.values()))
+    # The first word keeps it apart from the route of a call without inputs, whose key is empty.
+    key: Any = ("outline", *[(a.dtype, a.shape) for a in arrays], *attrs.values())
     try:
         found: Outline | None = op.routes.get(key)
     except TypeError:  # an array among the attributes

@@ -30,15 +30,21 @@ _FIELDS = {
 
 # ------------------------------------------------------------------ reading
 def by_name(entries: Iterable[Any], given: Attrs | None = None) -> dict[str, Any]:
-    """The entries of an attribute map; `given` are those of the call in whose function the node stands."""
+    """The entries of an attribute map; `given` are those of the call in whose function the node stands.
+
+    Names that begin with _ are notes of whoever wrote the file, and left out.
+    """
     found: dict[str, Any] = {}
     for entry in entries:
-        key, value = entry.key, entry.value
+        key = entry.key
+        if key.startswith("_"):
+            continue
+        value = entry.value
         if key in found:
             raise errors.InvalidArgumentError(f"the attribute {errors.shown(key)!r} is given twice")
-        if value.WhichOneof("value") == "placeholder":
+        if given is not None and value.WhichOneof("value") == "placeholder":
             stands_for = value.placeholder
-            if given is None or stands_for not in given:
+            if stands_for not in given:
                 raise errors.InvalidArgumentError(
                     f"the attribute {key!r} stands for {stands_for!r}, which is not given"
                 )
@@ -48,10 +54,7 @@ def by_name(entries: Iterable[Any], given: Attrs | None = None) -> dict[str, Any
 
 
 def read_attrs(op: Op, given: Attrs, count: int, budget: Budget) -> tuple[dict[str, Any], dict[str, str]]:
-    """The declared attributes, and the type variables that the inputs must agree with.
-
-    `count` is the number of inputs. Names that begin with _ are notes of whoever wrote the file.
-    """
+    """The declared attributes, and the type variables that the `count` inputs must agree with."""
     kinds = _kinds(op)
     attrs: dict[str, Any] = {}
     types: dict[str, str] = {}
@@ -61,7 +64,7 @@ def read_attrs(op: Op, given: Attrs, count: int, budget: Budget) -> tuple[dict[s
             attrs[name] = _read(op, attr, value, budget)
         elif name in op.types:
             types[name] = _type(op, name, value)
-        elif not name.startswith("_") and not (name == COUNT and op.many is not None):
+        elif name != COUNT or op.many is None:
             known = ", ".join([*op.types, *op.attr_defaults]) or "none"
             raise errors.InvalidArgumentError(f"{op.name} has no attribute {errors.shown(name)!r}; it takes {known}")
     if op.many is not None:
@@ -167,6 +170,7 @@ def _setting(name: str) -> Find:
     return lambda node: node.attrs[name]
 
 
+@functools.lru_cache(4096)
 def place_of(op: Op, variable: str) -> int | None:
     """Where among a node's flat inputs one has the dtype of a type variable; from the end behind a list of inputs."""
     for place, arg in enumerate(op.inputs):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ... import errors
-from ..graph import LONGEST_NAME
-from .attrs import Attrs
+from ..graph import LONGEST_NAME, check_name
+from .attrs import Attrs, by_name
 from .library import Function, Library
 from .references import Reference, parse, split
 
@@ -56,6 +56,8 @@ class Inliner:
                     stack.pop()
                     self._finish(frame)
                     continue
+                if len(name) > LONGEST_NAME:
+                    check_name(name)  # before calls inside calls make it longer still
                 values, control = split(node.input)
                 if frame.function is None:
                     inputs = [parse(text) for text in values]
@@ -69,18 +71,19 @@ class Inliner:
                 if called is None:
                     self.calls.append(Call(name, node.op, inputs, control, node, frame.given))
                 else:
-                    stack.append(self._enter(name, node, called, inputs, control))
+                    function, entries = called
+                    given = {**function.defaults, **by_name(entries, frame.given)}
+                    stack.append(self._enter(name, function, given, inputs, control))
             except errors.Error as problem:
                 raise at(problem, name) from None
 
     def _enter(
-        self, name: str, node: Any, called: tuple[Function, Attrs], inputs: list[Reference], control: list[str]
+        self, name: str, function: Function, given: Attrs, inputs: list[Reference], control: list[str]
     ) -> _Frame:
-        function, given = called
+        if function.lists:
+            raise function.problem(f"{function.lists[0]!r} is a list, which gradbag cannot inline")
         if len(inputs) != len(function.inputs):
-            raise errors.InvalidArgumentError(
-                f"{node.op}: the function {function.name!r} takes {len(function.inputs)} arguments; got {len(inputs)}"
-            )
+            raise function.problem(f"it takes {len(function.inputs)} arguments; got {len(inputs)}")
         if control:
             before = f"Func/{name}/input_control_node"
             self.calls.append(Call(before, "NoOp", [], control))
@@ -97,13 +100,13 @@ class Inliner:
         if len(returns) == 1:
             self.calls.append(Call(frame.name, "Identity", returns, control))
             return
+        self.calls.append(Call(frame.name, "NoOp", [], control))
         for index, returned in enumerate(returns):
             if control:  # what the function does besides must be done even for somebody who only reads this output
                 output = f"Func/{frame.name}/output/_{index}"
-                self.calls.append(Call(output, "Identity", [returned], control))
+                self.calls.append(Call(output, "Identity", [returned], [frame.name]))
                 returned = (output, 0)
             self.aliases[frame.name, index] = returned
-        self.calls.append(Call(frame.name, "NoOp", [], control))
 
     def _inside(self, frame: _Frame, text: str) -> Reference:
         """What an input of a node in a function means in the graph around it."""
@@ -116,12 +119,14 @@ class Inliner:
 
     def source(self, reference: Reference) -> Reference:
         """The output that a reference ends at."""
-        seen: set[Reference] = set()
+        way: dict[Reference, None] = {}
         while reference in self.aliases:
-            if reference in seen:
+            if reference in way:
                 raise errors.InvalidArgumentError(f"the graph has a cycle: {reference[0]!r} is an input of itself")
-            seen.add(reference)
+            way[reference] = None
             reference = self.aliases[reference]
+        for passed in way:  # so a long row of calls that hand on the same is walked once
+            self.aliases[passed] = reference
         return reference
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from ... import errors
 from ...spec import basic_registry, registry
-from .attrs import Attrs, by_name
 from .order import run_order
 from .references import Reference, parse_port
 
@@ -27,9 +26,8 @@ class Function:
         self.inputs: list[str] = [arg.name for arg in signature.input_arg]
         self.outputs: list[str] = [arg.name for arg in signature.output_arg]
         self.defaults = {attr.name: attr.default_value for attr in signature.attr if attr.HasField("default_value")}
-        for arg in (*signature.input_arg, *signature.output_arg):
-            if arg.number_attr or arg.type_list_attr:
-                raise self.problem(f"{arg.name!r} is a list, which gradbag cannot inline")
+        args = (*signature.input_arg, *signature.output_arg)
+        self.lists: list[str] = [arg.name for arg in args if arg.number_attr or arg.type_list_attr]
         if len(self.local) < len(proto.node_def):
             raise self.problem("two of its nodes have the same name")
         returned = self._texts("ret", proto.ret)
@@ -40,7 +38,7 @@ class Function:
         self.control = list(self._texts("control_ret", proto.control_ret).values())
 
     def problem(self, sentence: str) -> errors.InvalidArgumentError:
-        return errors.InvalidArgumentError(f"the function {errors.shown(self.name)[:80]!r}: {sentence}")
+        return errors.InvalidArgumentError(f"the function {self.name[:80]!r}: {sentence}")
 
     def _texts(self, what: str, entries: Iterable[Any]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -66,22 +64,20 @@ class Library:
         if self.functions:
             self._check_calls(nodes)
 
-    def called(self, node: Any) -> tuple[Function, Attrs] | None:
-        """The function that a node calls, and the attributes that it gives; None for a node that is an ordinary op."""
+    def called(self, node: Any) -> tuple[Function, Any] | None:
+        """The function that a node calls, and the entries of its attributes; None for a node that is an ordinary op."""
         op = node.op
         function = self.functions.get(op)
         if function is not None:
-            return function, {**function.defaults, **by_name(node.attr)}
+            return function, node.attr
         if op not in CALLS:
             return None
         for entry in node.attr:
             if entry.key == "f" and entry.value.WhichOneof("value") == "func":
                 function = self.functions.get(entry.value.func.name)
                 if function is None:
-                    raise errors.InvalidArgumentError(
-                        f"the function {errors.shown(entry.value.func.name)[:80]!r} is not in the file"
-                    )
-                return function, {**function.defaults, **by_name(entry.value.func.attr)}
+                    raise errors.InvalidArgumentError(f"the function {entry.value.func.name[:80]!r} is not in the file")
+                return function, entry.value.func.attr
         raise errors.InvalidArgumentError(f"{op}: the attribute f must name a function")
 
     def port(self, function: Function, text: str) -> Reference:
@@ -112,12 +108,11 @@ class Library:
         numbers = {name: number for number, name in enumerate(names)}
         calls = [self._calls(function.nodes) for function in self.functions.values()]
         callees = [[numbers[name] for name in called] for called in calls]
-        depth = [1] * len(names)
-        size = [0] * len(names)
+        depth, size = [1] * len(names), [0] * len(names)
         for number in run_order(names, callees, "the file's functions call each other in"):
-            own = list(self.functions.values())[number]
+            own = self.functions[names[number]]
             depth[number] = 1 + max((depth[callee] for callee in callees[number]), default=0)
-            size[number] = 2 + len(own.nodes) + sum(size[callee] for callee in callees[number])
+            size[number] = 2 + len(own.nodes) + len(own.outputs) + sum(size[callee] for callee in callees[number])
             if depth[number] > DEEPEST_CALL:
                 raise own.problem(f"its calls go deeper than {DEEPEST_CALL}")
         if len(nodes) + sum(size[numbers[name]] for name in self._calls(nodes)) > MOST_NODES:
