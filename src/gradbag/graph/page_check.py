@@ -9,12 +9,12 @@ from .. import errors
 from . import page_values
 from .graph import Graph, Output
 from .page_graph import Drawn, draw
+from .page_layout import FARTHEST
 from .page_links import Problem, is_link, split
 from .page_model import Page
 
 LONGEST_TITLE = 1000
 MOST_NODES = 100_000
-FARTHEST = 1e7  # a box beyond it could never be found again
 MODES = ("once", "step", "loop")
 MOST_STEPS = 10**9
 

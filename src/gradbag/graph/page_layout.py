@@ -8,6 +8,7 @@ from .page_model import Page
 
 LEFT, TOP = 40, 40
 BETWEEN_LAYERS, BETWEEN_BOXES = 100, 24
+FARTHEST = 1e7  # a box beyond it could never be found again
 
 
 def positions(page: Page) -> dict[str, list[int]]:
@@ -43,7 +44,9 @@ def placed(page: Page) -> dict[str, Box]:
     given = {
         name: position
         for name, position in page.section("layout").items()
-        if isinstance(position, list) and len(position) == 2 and all(type(n) in (int, float) for n in position)
+        if isinstance(position, list)
+        and len(position) == 2
+        and all(type(n) in (int, float) and abs(n) <= FARTHEST for n in position)
     }
     missing = [name for name in made if name not in given]
     below = max([given[name][1] + box.height + BETWEEN_BOXES for name, box in made.items() if name in given], default=0)
