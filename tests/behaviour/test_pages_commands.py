@@ -399,3 +399,20 @@ def test_the_version_still_loads_no_graph(python: Any) -> None:
     done = python("from gradbag.cli import main; main(['tour']); print('gradbag.graph' in sys.modules)")
     assert done.stdout.splitlines()[-1] == "False"
     assert gradbag.__version__
+
+
+def test_a_long_run_has_a_bar_on_standard_error(monkeypatch: Any, capsys: Any) -> None:
+    from gradbag.terminal import Progress
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Progress(patience=0.0) as told:
+        told("train", 1, 2)
+        told("train", 2, 2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "train" in err
+    with Progress(patience=60.0) as told:
+        told("train", 1, 2)
+    assert capsys.readouterr() == ("", "")
