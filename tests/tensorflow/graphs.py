@@ -54,6 +54,8 @@ def assert_agrees(graph: Graph, graph_def: Any, feeds: dict[str, Array]) -> int:
             continue
         inputs, wanted = [values[i] for i in node.inputs], [values[o] for o in node.outputs]
         got = kernels.run(node.op, inputs, node.attrs)
+        if mean_of_no_complex_numbers(node, inputs):
+            continue
         if node.op.name in registry:
             _compare_sparse(node, inputs, got, wanted)
         else:
@@ -62,6 +64,11 @@ def assert_agrees(graph: Graph, graph_def: Any, feeds: dict[str, Array]) -> int:
         for output, value in zip(node.outputs, got, strict=True):
             assert_fits(output.shape, value)
     return len(values)
+
+
+def mean_of_no_complex_numbers(node: Node, inputs: list[Array]) -> bool:
+    """TensorFlow's is zero, although of no real numbers it is NaN as here."""
+    return node.op.name == "Mean" and inputs[0].dtype.kind == "c" and not inputs[0].size
 
 
 def _compare_sparse(node: Node, inputs: list[Array], got: list[Array], wanted: list[Array]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +34,17 @@ def load_graphdef(
     Calls of functions that the file brings along are written out. `file_limit` is the largest file in bytes,
     `constant_limit` what its constants may take together. Needs the extra `gradbag[graphdef]`.
     """
-    proto = read(source, file_limit)
+    with _collector_paused():
+        return _graph(read(source, file_limit), Budget(constant_limit))
+
+
+def _graph(proto: Any, budget: Budget) -> Graph:
     inliner = Inliner(Library(proto.library, proto.node))
     inliner.write_out(proto.node)
     calls = inliner.calls
     ops = _ops(calls)
     sources = _linked(calls, inliner)
     names = [call.name for call in calls]
-    budget = Budget(constant_limit)
     graph = Graph()
     built: list[Any] = [None] * len(calls)
     for number in run_order(names, sources):
@@ -49,6 +54,18 @@ def load_graphdef(
         except errors.Error as problem:
             raise at(problem, call.name) from None
     return graph
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """A graph that is being built only grows: to look for garbage in it time and again would cost a quarter more."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _ops(calls: Sequence[Call]) -> dict[str, Op]:
