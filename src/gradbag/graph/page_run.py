@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes, errors
 from .cache import ResultCache
 from .graph import Graph, Node, Output
-from .page_check import check, inspect, outputs
+from .page_check import inspect, outputs
 from .page_graph import refuse
 from .page_links import leaves
 from .page_model import Page
@@ -215,6 +215,3 @@ def _mismatch(name: str, expected: Array, got: Array, tolerance: float) -> list[
 
 def _bytes(word: Any) -> bytes:
     return word.encode() if isinstance(word, str) else bytes(word)
-
-
-__all__ = ["Answer", "Mismatch", "Task", "check", "run", "tasks"]
