@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from .bulk import in_bulk
 from .cache import call_digest, step_digest
 from .graph import Node, Output
 
@@ -44,6 +45,7 @@ class Step:
 class Plan:
     """The nodes that some fetches need, in an order to run them in."""
 
+    @in_bulk
     def __init__(self, fetches: Collection[Output], run_only: Sequence[Node], feeds: Collection[Output]) -> None:
         # Of outputs, by node and index: a tuple is found faster than an Output.
         slots: dict[tuple[Node, int], int] = {(o.node, o.index): slot for slot, o in enumerate(feeds)}
