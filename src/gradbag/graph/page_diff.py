@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..spec import basic_registry, registry
-from .page_links import is_link, split
+from .page_links import followed, is_link, split
 from .page_model import Page
 
 Change = Literal["added", "removed", "op", "rewired", "value", "run", "expect"]
@@ -58,7 +58,7 @@ def _node(name: str, one: Page, other: Page) -> Iterator[Difference]:
             if texts[0] != texts[1]:
                 wired = part == "in" and any(map(is_link, values))
                 yield Difference("rewired" if wired else "value", f"{name}.{port}", texts[0], texts[1])
-    order = [sorted(map(str, entry.get("after", []))) if isinstance(entry, dict) else [] for entry in (before, after)]
+    order = [sorted(followed(entry)) for entry in (before, after)]
     if order[0] != order[1]:
         yield Difference("rewired", f"{name}.after", ", ".join(order[0]), ", ".join(order[1]))
 

@@ -20,7 +20,7 @@ from . import page_values
 from .bulk import in_bulk
 from .cache import array_digest
 from .graph import Graph, Node, Output, check_name
-from .page_links import Problem, is_link, order, split
+from .page_links import Problem, is_link, order, read_by, split
 from .page_model import Page
 from .page_values import LiteralError
 
@@ -47,14 +47,16 @@ def draw(page: Page, before: Drawn | None = None) -> Drawn:
     nodes = page.nodes
     if not isinstance(page.document.get("nodes"), dict):
         drawn.problems.append(Problem("", "nodes", "must be an object of nodes by their ids"))
-    names, cycles = order(nodes)
-    drawn.problems += cycles
+    marks = {name: _mark(entry) for name, entry in nodes.items()}
+    names = None if before is None else _order_before(nodes, marks, before.marks)
+    if names is None:
+        names, cycles = order(nodes)
+        drawn.problems += cycles
     keep = None if before is None else Keeper(nodes, drawn, before)
     for name in names:
-        entry = nodes[name]
-        drawn.marks[name] = mark = _mark(entry)
-        if keep is None or not keep.takes_over(name, mark):
-            NodeBuilder(page, drawn, name, entry).build()
+        drawn.marks[name] = marks[name]
+        if keep is None or not keep.takes_over(name, marks[name]):
+            NodeBuilder(page, drawn, name, nodes[name]).build()
     if drawn.problems:
         places = {name: place for place, name in enumerate(nodes)}
         drawn.problems.sort(key=lambda problem: places.get(problem.node, -1))
@@ -67,6 +69,21 @@ def _mark(entry: Any) -> bytes:
         return marshal.dumps(entry, 2)
     except ValueError:  # not from a text, and so it holds something else than JSON does
         return b""
+
+
+def _order_before(
+    nodes: Mapping[str, Any], marks: Mapping[str, bytes], before: Mapping[str, bytes]
+) -> list[str] | None:
+    """The order in which an earlier state was drawn, if it is one for this state too."""
+    if before.keys() != nodes.keys():
+        return None
+    done: set[str] = set()
+    for name, mark in before.items():
+        changed = marks[name] != mark or not mark
+        if changed and not done.issuperset(source for _, source in read_by(nodes, nodes[name])):
+            return None
+        done.add(name)
+    return list(before)
 
 
 class Keeper:

@@ -56,21 +56,23 @@ def followed(entry: Any) -> list[str]:
 
 def sources(nodes: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """For each node its ports, and the nodes of the page that they are wired to."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for name, entry in nodes.items():
-        wired = []
-        for port, source in links(entry):
-            if isinstance(source, str):
-                if source in nodes:
-                    wired.append((port, source))
-                else:
-                    node, _ = split(nodes, source)
-                    if node in nodes:
-                        wired.append((port, node))
-        if isinstance(entry, dict) and "after" in entry:
-            wired += [("after", node) for node in followed(entry) if node in nodes]
-        found[name] = wired
-    return found
+    return {name: read_by(nodes, entry) for name, entry in nodes.items()}
+
+
+def read_by(nodes: Mapping[str, Any], entry: Any) -> list[tuple[str, str]]:
+    """The ports of one node, and the nodes of the page that they are wired to."""
+    wired = []
+    for port, source in links(entry):
+        if isinstance(source, str):
+            if source in nodes:
+                wired.append((port, source))
+            else:
+                node, _ = split(nodes, source)
+                if node in nodes:
+                    wired.append((port, node))
+    if isinstance(entry, dict) and "after" in entry:
+        wired += [("after", node) for node in followed(entry) if node in nodes]
+    return wired
 
 
 def order(nodes: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:

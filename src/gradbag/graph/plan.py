@@ -88,15 +88,18 @@ class Plan:
             return
         for step in self.steps:
             step.call = call_digest(step.node)
-            makers = [self.maker[slot] for slot in step.sources]
-            if not step.state and not step.acts and all(m >= 0 and self.steps[m].digest is not None for m in makers):
-                step.digest = step_digest(step.call, [self.source_digest(slot) for slot in step.sources])
+            if not step.state and not step.acts:
+                inputs = [self.source_digest(slot) for slot in step.sources]
+                if None not in inputs:
+                    step.digest = step_digest(step.call, inputs)  # type: ignore[arg-type]
         self.keyed = True
 
-    def source_digest(self, slot: int) -> bytes:
-        """Of the value in a slot that a step with a fixed digest fills."""
-        step = self.steps[self.maker[slot]]
-        assert step.digest is not None
+    def source_digest(self, slot: int) -> bytes | None:
+        """Of the value in a slot, if a step with a fixed digest fills it."""
+        number = self.maker[slot]
+        step = self.steps[number]
+        if number < 0 or step.digest is None:
+            return None
         index = slot - step.outputs.start
         return step.digest + bytes([index]) if index else step.digest
 
