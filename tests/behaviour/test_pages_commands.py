@@ -71,7 +71,7 @@ def test_every_example_is_sound_and_gives_what_it_expects(path: Path, capsys: An
     assert pages.load(path).section("expect")
 
 
-def test_the_seeds_two_pages_give_their_numbers(capsys: Any) -> None:
+def test_the_two_gradients_of_means_give_their_numbers(capsys: Any) -> None:
     mean = run_json(capsys, "run", MEAN)["fetches"]["mean_grad"]
     assert (mean["dtype"], mean["shape"]) == ("float64", [3, 3])
     np.testing.assert_allclose(mean["value"], [[1, 1 / 3, 5 / 3]] * 3, rtol=1e-15)
