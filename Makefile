@@ -44,6 +44,10 @@ bench-quick: $(STAMPS)/package $(STAMPS)/bench ## The same on fewer and smaller 
 bench-growth: $(STAMPS)/package $(STAMPS)/bench ## Measure how time and memory grow with the sizes
 	$(BIN)/python benchmarks/growth.py
 
+.PHONY: bench-graph
+bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pages cost beyond their ops
+	$(BIN)/python benchmarks/graph.py
+
 # ------------------------------------------------------------------ check
 
 .PHONY: test

@@ -18,7 +18,8 @@ def python_blocks(name: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_readme_runs_as_printed() -> None:
+def test_the_readme_runs_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # it opens a file of the examples
     names: dict[str, object] = {}
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     blocks = python_blocks("README.md")

@@ -90,6 +90,8 @@ def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
 
 def constant(op: Op, name: str, value: Any, dtype: str) -> Array:
     """The array of an attribute whose dtype is already decided: an array must have it, Python values must fit it."""
+    if type(value) is np.ndarray and dtypes.plain_name(value.dtype) == dtype:
+        return value
     arg = Arg(name, dtype, "*shape", "")
     if isinstance(value, np.generic) or not isinstance(value, (int, float, complex, str, bytes, list, tuple)):
         return _from_array(op, arg, value)

@@ -15,6 +15,8 @@ _PYTHON = {"bool": bool, "int": int, "float": float, "string": str}
 
 def normal(op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     """All attributes of an op in declared order: the given ones, and the defaults of the others."""
+    if not given and not op.required_attrs:
+        return dict(op.attr_defaults)
     for name in given:
         if name not in op.attr_defaults:
             known = ", ".join(op.attr_defaults) or "none"

@@ -1,29 +1,41 @@
-"""The command line: `gradbag ops`, `gradbag tour`."""
+"""The command line: `gradbag run`, `check`, `export`, `import`, `diff`, `ops`, `tour`.
+
+Here are the arguments of all commands; what a command does stands in `commands`, in a file that is loaded when it is
+asked for.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 import gradbag
 
-from . import kernels, pages, raw_ops
-from .spec import Op, basic_registry, registry
-from .terminal import Terminal
+from . import kernels
+from .commands import UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say and give the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        answer: int = options.run(options)
-    except gradbag.Error as problem:
+        answer: int = import_module(f".commands.{options.command}", __package__).run(options)
+        sys.stdout.flush()  # a reader that is gone shows here, not after the end
+    except UsageError as problem:
         print(f"gradbag: {problem}", file=sys.stderr)
-        return 1
+        return 2
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         sys.stderr.close()
         return 0
+    except (gradbag.Error, OSError, ImportError) as problem:
+        print(f"gradbag: {problem}", file=sys.stderr)
+        return int(options.failed)
+    except KeyboardInterrupt:
+        print("gradbag: stopped", file=sys.stderr)
+        return 130
     return answer
 
 
@@ -33,92 +45,49 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"gradbag {gradbag.__version__} ({native})")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    ops = commands.add_parser("ops", help="list the ops, or show one op's page")
+    def command(name: str, module: str, text: str, failed: int = 1) -> Any:
+        made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        made.set_defaults(command=module, failed=failed)
+        return made
+
+    run = command("run", "running", "run a page or a GraphDef and show the results")
+    run.add_argument("file", metavar="PAGE|GRAPH", help="a page (.page.json) or a GraphDef (.pb, .pbtxt)")
+    run.add_argument("--run", dest="runs", action="append", default=[], metavar="NAME", help="a run of the page; all")
+    run.add_argument("--fetch", nargs="+", action="extend", default=[], metavar="NODE", help="what to compute")
+    run.add_argument(
+        "--feed", nargs="+", action="extend", default=[], metavar="NODE=VALUE", help="a .npy file or a literal"
+    )
+    run.add_argument("--out", metavar="FILE.npz", help="write the results there too")
+    run.add_argument("--report", action="store_true", help="tell each node's time and bytes")
+    run.add_argument("--json", action="store_true", help="print the results for machines")
+
+    check = command("check", "checking", "list everything that is wrong with pages; nothing runs")
+    check.add_argument("files", nargs="+", metavar="PAGE", help="a page, or a GraphDef")
+    check.add_argument("--json", action="store_true", help="print the problems for machines")
+
+    export = command("export", "exporting", "write a page as a Python script, a GraphDef or a drawing")
+    export.add_argument("file", metavar="PAGE", help="the page")
+    export.add_argument("--to", required=True, choices=("python", "graphdef", "svg"), help="what to write")
+    export.add_argument("--out", metavar="FILE", help="the file to write; without it, standard output")
+
+    importer = command("import", "importing", "make a page of a TensorFlow GraphDef")
+    importer.add_argument("file", metavar="GRAPH", help="a GraphDef: .pb, or .pbtxt in text form")
+    importer.add_argument("--out", metavar="PAGE", help="the page file to write; without it, the page is printed")
+
+    # 1 says that the pages differ, and nothing else.
+    diff = command("diff", "differences", "tell what differs between two pages; the layout does not count", failed=2)
+    diff.add_argument("one", metavar="A", help="a page, or a GraphDef")
+    diff.add_argument("other", metavar="B", help="the page to compare it with")
+    diff.add_argument("--json", action="store_true", help="print the differences for machines")
+
+    ops = command("ops", "ops", "list the ops, or show one op's page")
     ops.add_argument("name", nargs="?", help="the op, by its full name or a part of it")
     form = ops.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print what an editor needs, for machines")
     form.add_argument("--markdown", action="store_true", help="print the page as Markdown")
-    ops.set_defaults(run=_ops)
 
-    tour = commands.add_parser("tour", help="see what the library does, in two minutes")
-    tour.set_defaults(run=_tour)
+    command("tour", "touring", "see what the library does, in two minutes")
     return parser
-
-
-def _tour(options: argparse.Namespace) -> int:
-    from . import tour
-
-    tour.main()
-    return 0
-
-
-def _ops(options: argparse.Namespace) -> int:
-    found = _find(options.name)
-    if not found:
-        print(f"gradbag: no op is called {options.name!r}; `gradbag ops` lists them all", file=sys.stderr)
-        return 2
-    if options.json:
-        blocks = [pages.block(op) for op in found]
-        print(json.dumps(blocks[0] if options.name and len(blocks) == 1 else blocks, indent=2))
-    elif options.markdown:
-        print("\n".join(pages.markdown(op) for op in found))
-    elif len(found) == 1:
-        _page(found[0], Terminal())
-    else:
-        _catalogue(found, Terminal())
-    return 0
-
-
-def _find(name: str | None) -> list[Op]:
-    """All ops, the op of that name, or the ops whose names contain it; the sparse ones first."""
-    from .ops import basic  # noqa: F401  # declares the basic ops, which no other command needs
-
-    every = [*registry, *basic_registry]
-    if name is None:
-        return every
-    wanted = name.replace("_", "").lower()
-    exact = [op for op in every if op.name == name] or [op for op in every if op.name.lower() == wanted]
-    return exact or [op for op in every if wanted in op.name.lower()]
-
-
-def _catalogue(found: Sequence[Op], terminal: Terminal) -> None:
-    columns = ("op", "what it does")
-    sparse = [op for op in found if not op.basic]
-    for category in dict.fromkeys(op.category for op in sparse):
-        rows = [(op.name, pages.summary(op)) for op in sparse if op.category == category]
-        terminal.table(columns, rows, title=category.replace("_", " "))
-    if len(sparse) < len(found):
-        rows = [(op.name, pages.summary(op)) for op in found if op.basic]
-        terminal.table(columns, rows, title="basic ops, for what stands around them in a graph")
-    terminal.text(f"{len(found)} ops. `gradbag ops NAME` shows one.")
-
-
-def _page(op: Op, terminal: Terminal) -> None:
-    terminal.heading(op.name)
-    terminal.text(pages.summary(op))
-    if pages.details(op):
-        terminal.verbatim("\n" + pages.details(op) + "\n")
-    columns = ("", "dtype", "shape", "")
-    inputs = [(a.name, f"list of {a.dtype}" if a.many else a.dtype, f"[{a.shape}]", a.doc) for a in op.inputs]
-    terminal.table(columns, inputs, title="inputs")
-    if op.attrs:
-        settings = [(a.name, pages.KINDS[a.kind], pages.default_text(a), a.doc) for a in op.attrs]
-        terminal.table(("", "kind", "default", ""), settings, title="settings")
-    terminal.table(columns, [(a.name, a.dtype, f"[{a.shape}]", a.doc) for a in op.outputs], title="outputs")
-    if op.types:
-        types = [(name, ", ".join(allowed)) for name, allowed in op.types.items()]
-        terminal.table(("type", "may be"), types, title="dtypes")
-    if op.sized_outputs:
-        terminal.text(pages.out_text(op))
-    terminal.text(pages.gradient_text(op))
-    terminal.heading("Example")
-    terminal.verbatim(f"{pages.example_call(op)}\n")
-    if not pages.runs_alone(op):
-        return
-    answer = getattr(raw_ops, op.name)(**op.example.inputs)
-    for arg, value in zip(op.outputs, answer if op.result is not None else [answer], strict=True):
-        terminal.verbatim(f"{arg.name} =", style="")
-        terminal.verbatim(pages.show(value) + "\n", style="green")
 
 
 if __name__ == "__main__":

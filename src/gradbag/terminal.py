@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import textwrap
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +13,7 @@ try:
     import rich.box
     import rich.columns
     import rich.console
+    import rich.progress
     import rich.table
     import rich.text
 except ModuleNotFoundError:  # the `cli` extra was not asked for
@@ -84,6 +87,34 @@ class Terminal:
         for row in rows:
             made.add_row(*[rich.text.Text(cell) for cell in row])
         return made
+
+
+class Progress:
+    """A bar on the terminal while a run lasts; nothing for what is over at once, or where nobody looks.
+
+    It goes to standard error, so that results can be read from standard output.
+    """
+
+    def __init__(self, patience: float = 0.5) -> None:
+        self._bar: Any = None
+        self._since, self._patience = time.monotonic(), patience
+        self._shown = RICH and sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        if not self._shown or (self._bar is None and time.monotonic() - self._since < self._patience):
+            return
+        if self._bar is None:
+            self._bar = rich.progress.Progress(console=rich.console.Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(name)
+        self._bar.update(self._task, description=name, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
 
 
 def plain_table(columns: Sequence[str], rows: Rows, title: str = "") -> str:

@@ -269,3 +269,16 @@ def test_a_long_chain_runs_without_recursion() -> None:
     for _ in range(20_000):
         value = ops.Neg(scope, value).y
     assert ClientSession(scope).run({"x": 1.0}, value) == 1.0
+
+
+def test_what_a_control_input_does_to_a_variable_is_done_in_every_run() -> None:
+    root = Scope.new_root_scope()
+    count = ops.VariableV2(root.with_op_name("count"), shape=[], dtype="float32")
+    step = ops.AssignAdd(root.with_op_name("step"), count, 1.0)
+    after = ops.Const(root.with_op_name("after").with_control_dependencies([step.node]), 2.0)
+    ops.NoOp(root.with_op_name("all").with_control_dependencies([after.node]))
+    session = ClientSession(root)
+    session.set_variable("count", 0.0)
+    for _ in range(3):
+        session.run(run_only=["all"])
+    assert session.variable("count") == 3.0

@@ -1,7 +1,7 @@
 """Graphs in the manner of TensorFlow's C++ API: build with a Scope, run with a ClientSession, without TensorFlow."""
 
 from ..errors import CancelledError
-from . import ops
+from . import ops, page
 from .building import Built
 from .cache import ResultCache
 from .gradients import add_symbolic_gradients
@@ -25,6 +25,7 @@ __all__ = [
     "add_symbolic_gradients",
     "load_graphdef",
     "ops",
+    "page",
     "save_graphdef",
     "to_graphdef_bytes",
 ]

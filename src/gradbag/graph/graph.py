@@ -28,7 +28,7 @@ _MOST_KNOWN = 1024
 class Node:
     """One call of an op. Made by `Graph.add`."""
 
-    __slots__ = ("attrs", "control", "dtypes", "graph", "inputs", "known", "name", "number", "op", "shapes")
+    __slots__ = ("attrs", "control", "digest", "dtypes", "graph", "inputs", "known", "name", "number", "op", "shapes")
 
     def __init__(
         self, graph: Graph, number: int, name: str, op: Op, inputs: tuple[Output, ...], control: tuple[Node, ...]
@@ -39,6 +39,7 @@ class Node:
         self.shapes: list[AnyShape] = []
         self.dtypes: list[str] = []
         self.known: list[Array | None] = []  # the outputs' values, where they are known while building
+        self.digest = b""  # of the call, once somebody has asked for it
 
     @property
     def outputs(self) -> list[Output]:
@@ -149,6 +150,18 @@ class Graph:
         node.known = _known(node, held)
         self._nodes[name] = node
         return node
+
+    def adopt(self, other: Node, inputs: tuple[Output, ...], control: tuple[Node, ...]) -> Node:
+        """Add a node as another graph has it, without checking it again: its inputs must be what they were there."""
+        node = Node.__new__(Node)
+        node.graph, node.number, node.name, node.op = self, len(self._nodes), other.name, other.op
+        node.inputs, node.control, node.digest = inputs, control, other.digest
+        node.attrs, node.shapes, node.dtypes, node.known = other.attrs, other.shapes, other.dtypes, other.known
+        self._nodes[node.name] = node
+        return node
+
+    def get(self, name: str) -> Node | None:
+        return self._nodes.get(name)
 
     def node(self, name: str) -> Node:
         found = self._nodes.get(name)

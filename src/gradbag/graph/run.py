@@ -81,7 +81,7 @@ class Run:
                 if step.state == "variable":
                     held = self.variables.get(step.node)
                     key = None if held is None else held[1]
-                elif not step.state:
+                elif not step.state and not step.acts:
                     inputs = [keys[slot] for slot in step.sources]
                     if None not in inputs:
                         key = step_digest(step.call, inputs)  # type: ignore[arg-type]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ... import errors
 from ...spec import Op, basic_registry, registry
+from ..bulk import in_bulk
 from ..graph import Graph, Node, Output
 from .attrs import by_name, place_of, read_attrs
 from .files import read
@@ -23,6 +22,7 @@ CONSTANT_LIMIT = 1 << 30
 MOST_NODES_SHOWN = 20
 
 
+@in_bulk
 def load_graphdef(
     source: str | Path | bytes | bytearray | memoryview,
     *,
@@ -34,8 +34,7 @@ def load_graphdef(
     Calls of functions that the file brings along are written out. `file_limit` is the largest file in bytes,
     `constant_limit` what its constants may take together. Needs the extra `gradbag[graphdef]`.
     """
-    with _collector_paused():
-        return _graph(read(source, file_limit), Budget(constant_limit))
+    return _graph(read(source, file_limit), Budget(constant_limit))
 
 
 def _graph(proto: Any, budget: Budget) -> Graph:
@@ -54,18 +53,6 @@ def _graph(proto: Any, budget: Budget) -> Graph:
         except errors.Error as problem:
             raise at(problem, call.name) from None
     return graph
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """A graph that is being built only grows: to look for garbage in it time and again would cost a quarter more."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 def _ops(calls: Sequence[Call]) -> dict[str, Op]:

@@ -1,0 +1,56 @@
+"""Files that are named on the command line: pages, GraphDefs and arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .. import errors
+from ..graph import page as pages
+from ..graph import page_data
+from ..graph.graph import Graph
+from ..graph.graphdef import load_graphdef
+from ..graph.page_text import MOST_BYTES, read_text
+from . import UsageError
+
+
+def existing(path: str) -> Path:
+    where = Path(path)
+    if not where.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    return where
+
+
+def is_graph(path: Path) -> bool:
+    """Whether a file is a GraphDef: by the end of its name, else by how it begins."""
+    if path.suffix in (".pb", ".pbtxt"):
+        return True
+    if path.suffix == ".json":
+        return False
+    with path.open("rb") as file:
+        return not file.read(64).lstrip().startswith(b"{")
+
+
+def open_graph(path: Path) -> Graph:
+    """The graph in a GraphDef."""
+    return load_graphdef(path)
+
+
+def open_page(path: str) -> pages.Page:
+    """A page file, or the page of a GraphDef."""
+    where = existing(path)
+    return pages.from_graph(open_graph(where), where.stem) if is_graph(where) else pages.load(where)
+
+
+def typed_value(text: str) -> Any:
+    """What stands behind `x=`: the array of a .npy file, or a literal as it stands in a page."""
+    if text.endswith(".npy"):
+        return page_data.parse(page_data.read_bytes(existing(text), text), text)
+    words = ("nan", "inf", "-inf")
+    quoted = f'"{text}"' if text in words else text
+    if len(quoted.encode()) > MOST_BYTES:
+        raise UsageError("a literal of that size belongs in a .npy file")
+    try:
+        return read_text(f'{{"value": {quoted}\n}}'.encode(), "the literal")["value"]
+    except errors.Error as problem:
+        raise UsageError(f"{text[:60]!r} is neither a .npy file nor a literal: {problem}") from None

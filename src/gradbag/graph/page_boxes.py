@@ -1,0 +1,102 @@
+"""The boxes of a page: what stands in them, and how large they are. Positions come later."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..spec import basic_registry, registry
+from . import ops as _declared  # noqa: F401  # declares the basic ops
+from .page_links import is_link, links, split
+from .page_model import Page
+
+HEAD, ROW, FOOT, EDGE = 44, 20, 8, 14
+CHARACTER = 6.6  # a mean one of the text in a row
+NARROWEST, WIDEST = 120, 270
+LONGEST_VALUE = 22
+
+
+@dataclass
+class Port:
+    """A dot at the edge of a box: on the left with the literal that stands in it, on the right with what comes out."""
+
+    name: str
+    value: str = ""
+
+
+@dataclass
+class Box:
+    """A node as it is drawn: inputs down the left edge, outputs down the right, settings below them."""
+
+    title: str
+    op: str
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    settings: list[Port] = field(default_factory=list)
+    left: float = 0
+    top: float = 0
+    width: int = 0
+    height: int = 0
+
+    def measure(self) -> None:
+        rows = [
+            len(a.name) + len(a.value) + (3 if a.value else 0) + len(b.name) + 4
+            for a, b in zip(_padded(self.inputs, self.outputs), _padded(self.outputs, self.inputs), strict=True)
+        ]
+        rows += [len(s.name) + len(s.value) + 3 for s in self.settings]
+        longest = max([len(self.title) * 1.15, len(self.op), *rows])
+        self.width = max(NARROWEST, min(WIDEST, round(longest * CHARACTER) + 2 * EDGE))
+        self.height = HEAD + ROW * (max(len(self.inputs), len(self.outputs)) + len(self.settings)) + FOOT
+
+    def input_at(self, number: int) -> tuple[float, float]:
+        return self.left, self.top + HEAD + ROW * (number + 0.5)
+
+    def output_at(self, number: int) -> tuple[float, float]:
+        return self.left + self.width, self.top + HEAD + ROW * (number + 0.5)
+
+
+def boxes(page: Page) -> dict[str, Box]:
+    """A box for every node; an op that is not known has the ports that the page mentions."""
+    mentioned: dict[str, dict[str, None]] = {}
+    for entry in page.nodes.values():
+        for _, source in links(entry):
+            if isinstance(source, str):
+                node, port = split(page.nodes, source)
+                mentioned.setdefault(node, {})[port] = None
+    return {name: _box(name, entry, list(mentioned.get(name, ()))) for name, entry in page.nodes.items()}
+
+
+def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
+    entry = entry if isinstance(entry, dict) else {}
+    kind = entry.get("op") if isinstance(entry.get("op"), str) else "?"
+    op = registry.get(kind) or basic_registry.get(kind)
+    given = entry.get("in") if isinstance(entry.get("in"), dict) else {}
+    attrs = entry.get("attrs") if isinstance(entry.get("attrs"), dict) else {}
+    box = Box(name, kind)
+    for port in dict.fromkeys([*(op.input_names if op is not None else ()), *given]):
+        value = given.get(port)
+        if isinstance(value, list) and any(is_link(one) for one in value):
+            box.inputs += [
+                Port(f"{port}[{k}]", "" if is_link(one) else literal_text(one)) for k, one in enumerate(value)
+            ]
+        else:
+            box.inputs.append(Port(port, "" if value is None or is_link(value) else literal_text(value)))
+    box.outputs = [Port(arg.name) for arg in op.outputs] if op is not None else [Port(port) for port in mentioned]
+    box.settings = [Port(attr, literal_text(value)) for attr, value in attrs.items()]
+    box.measure()
+    return box
+
+
+def literal_text(value: Any) -> str:
+    """A literal in a few characters."""
+    if isinstance(value, dict):
+        inner = next((value[form] for form in ("value", "file", "base64") if form in value), value)
+        text = literal_text(inner) if not isinstance(inner, dict) else "…"
+        return f"{text} {value['dtype']}" if isinstance(value.get("dtype"), str) and len(text) < 14 else text
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _padded(ports: list[Port], others: list[Port]) -> list[Port]:
+    return ports + [Port("")] * (len(others) - len(ports))

@@ -1,0 +1,112 @@
+"""From a graph to a page: the nodes as they are, each Const that was a literal back in its port, and a layout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..spec import REQUIRED, Arg
+from . import page_values
+from .graph import Graph, Node, Output
+from .page_layout import positions
+from .page_links import split
+from .page_model import Page
+
+
+def from_graph(graph: Graph, title: str = "") -> Page:
+    """The page that builds a graph again, node by node under the same names."""
+    page = Page()
+    if title:
+        page.document["title"] = title
+    literals = _literals(graph)
+    nodes = page.document["nodes"]
+    kept = [node for node in graph if node not in literals]
+    for node in kept:
+        nodes[node.name] = {}  # all names first: a link must not mean another node than it should
+    for node in kept:
+        entry: dict[str, Any] = {"op": node.op.name}
+        inputs = _inputs(page, node, literals)
+        if inputs:
+            entry["in"] = inputs
+        attrs = _attrs(page, node)
+        if attrs:
+            entry["attrs"] = attrs
+        if node.control:
+            entry["after"] = [before.name for before in node.control]
+        nodes[node.name] = entry
+    page.document["layout"] = positions(page)
+    return page
+
+
+def _literals(graph: Graph) -> set[Node]:
+    """The Consts that page_graph would make of a value in a port: read once, and named for that port."""
+    readers: Counter[Node] = Counter()
+    for node in graph:
+        readers.update(source.node for source in node.inputs)
+        readers.update(dict.fromkeys(node.control, 2))  # must stay a node of its own
+    found = set()
+    for node in graph:
+        for port, source in zip(node.op.flat_names(len(node.inputs)), node.inputs, strict=True):
+            constant = source.node
+            named = f"{node.name}/{port.replace('[', '_').replace(']', '')}"
+            alone = readers[constant] == 1 and not constant.control
+            if constant.op.name == "Const" and constant.name == named and alone:
+                found.add(constant)
+    return found
+
+
+def _inputs(page: Page, node: Node, literals: set[Node]) -> dict[str, Any]:
+    op = node.op
+    args = op.flat_inputs(len(node.inputs))
+    bound = {name for name in node.attrs if name in op.types}
+    bound |= {arg.dtype for arg, source in zip(args, node.inputs, strict=True) if source.node not in literals}
+    values = [
+        _literal(page, node, arg, source, bound) if source.node in literals else {"from": _link(page, source)}
+        for arg, source in zip(args, node.inputs, strict=True)
+    ]
+    return dict(zip(op.input_names, op.grouped(values), strict=True))
+
+
+def _literal(page: Page, node: Node, arg: Arg, source: Output, bound: set[str]) -> Any:
+    decided = len(node.op.allowed(arg)) == 1 or arg.dtype in bound
+    return page.literal(source.node.attrs["value"], source.node.name, typed=not decided)
+
+
+def _link(page: Page, source: Output) -> str:
+    name = source.node.name
+    wanted = (name, "" if len(source.node.dtypes) == 1 else source.port)
+    text = ".".join(part for part in wanted if part)
+    if split(page.nodes, text) != wanted:
+        raise errors.InvalidArgumentError(f"a link to {text!r} would mean the node of that name; rename one of the two")
+    return text
+
+
+def _attrs(page: Page, node: Node) -> dict[str, Any]:
+    """Those that differ from their defaults, as JSON."""
+    found: dict[str, Any] = {}
+    for attr in sorted(node.op.attrs, key=lambda a: a.kind == "tensor"):  # a dtype before its values
+        value = node.attrs[attr.name]
+        if attr.kind == "tensor":
+            found[attr.name] = page.literal(value, node.name, typed="dtype" not in node.op.attr_defaults)
+        elif attr.default is REQUIRED or not _same(value, attr.default):
+            found[attr.name] = _attr(attr.kind, value)
+    return found
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, float) and isinstance(default, float):
+        return np.float64(value).tobytes() == np.float64(default).tobytes()
+    return bool(value == default)
+
+
+def _attr(kind: str, value: Any) -> Any:
+    if kind == "float":
+        return page_values.to_json(np.asarray(value, np.float64))
+    if kind == "int":
+        return page_values.to_json(np.asarray(value, np.int64))
+    if kind == "ints":
+        return page_values.to_json(np.asarray(value, np.int64))
+    return list(value) if isinstance(value, tuple) else value
