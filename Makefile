@@ -11,8 +11,7 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import TensorFlow, to find out which tests of its folder are marked.
-CORE_SUITE := $(PYTEST) -n 2 -m "not tensorflow and not hostile" \
-    --ignore=tests/tensorflow --ignore=tests/hostile tests
+CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/hostile tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -60,7 +59,7 @@ test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run every te
 
 .PHONY: test-core
 test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (under a minute, no TensorFlow)
-	$(CORE_SUITE) $(PYTEST_ARGS)
+	$(CORE_SUITE) -m "not slow" $(PYTEST_ARGS)
 
 .PHONY: test-tensorflow
 test-tensorflow: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Compare with the real TensorFlow, bit for bit

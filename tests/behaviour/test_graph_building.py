@@ -138,11 +138,9 @@ def test_an_output_is_no_array() -> None:
         np.asarray(ops.Const(Scope.new_root_scope(), 1.0).output)
 
 
-@pytest.mark.parametrize("op", [*registry, *basic_registry], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in (*registry, *basic_registry) if not op.state], ids=lambda op: op.name)
 def test_every_op_builds_from_its_example_and_gives_it(op: Op) -> None:
     """The inputs stand in by placeholders without a shape, so that nothing is known while building."""
-    if op.state:
-        pytest.skip("it needs a session")
     attrs = {name: value for name, value in op.example.inputs.items() if name in op.attr_defaults}
     scope = Scope.new_root_scope()
     eager = getattr(raw_ops, op.name)(**op.example.inputs)

@@ -50,6 +50,7 @@ def test_what_needs_scipy_says_so(python: Any) -> None:
     assert re.search(r"^ModuleNotFoundError: .*scipy", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_without_compiled_kernels_the_derived_tests_pass(python: Any) -> None:
     program = "import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     options = ["-p", "without_kernels", "-p", "no:cacheprovider", "-p", "no:xdist"]

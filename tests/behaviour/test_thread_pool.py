@@ -247,6 +247,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["one", "many", "grad"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_a_long_kernel_and_the_process_lives(threads: int, shape: str) -> None:
@@ -294,6 +295,7 @@ def test_the_number_of_threads_can_be_set_and_is_at_least_one() -> None:
 ASK = "from gradbag.kernels.program import native; print(native.get_num_threads(), native.simd_level())"
 
 
+@pytest.mark.slow
 def test_the_environment_sets_the_number_of_threads() -> None:
     default = _python(ASK, GRADBAG_NUM_THREADS=None).split()[0]
     if hasattr(os, "sched_getaffinity"):
@@ -322,6 +324,7 @@ print(native.simd_level(), digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_every_instruction_set_gives_the_same_bits() -> None:
     best = _python(SAME_BITS, os.path.dirname(__file__), GRADBAG_SIMD=None).split()
     lower = {"avx512": ["baseline", "avx2"], "avx2": ["baseline"], "baseline": []}[best[0]]

@@ -48,7 +48,9 @@ class InGraph:
         return answer
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["shapes known", "shapes unknown"])
+@pytest.mark.parametrize(
+    "known", [pytest.param(True, id="shapes known", marks=pytest.mark.slow), pytest.param(False, id="shapes unknown")]
+)
 @pytest.mark.parametrize("op", RULED, ids=lambda op: op.name)
 def test_symbolic_gradients_are_the_eager_ones_to_order_two(op: Op, known: bool) -> None:
     rng = np.random.default_rng(5)
