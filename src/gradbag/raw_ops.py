@@ -20,12 +20,13 @@ from importlib import import_module
 from operator import itemgetter
 from typing import Any
 
-from . import arguments, attributes, errors, kernels, pages
+from . import adapters, arguments, attributes, errors, kernels, pages
 from . import ops as _declarations  # noqa: F401  # declares the ops
 from .spec import REQUIRED, Op, basic_registry, registry
 
 # How to answer a call that was given something else than arrays, by the type of what was given.
-interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]] = {}
+Interpreter = Callable[[Op, Sequence[Any], dict[str, Any]], Any]
+interpreters: dict[type, Interpreter | None] = {}
 
 
 def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out | None = None) -> Any:
@@ -40,7 +41,10 @@ def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out
     if route is not None:
         return _answer(op, kernels.follow(op, route, values, attrs, out))
     for value in values:
-        interpreter = interpreters.get(type(value))
+        kind = type(value)
+        if kind not in interpreters:
+            interpreters[kind] = adapters.interpreter_of(kind)
+        interpreter = interpreters[kind]
         if interpreter is not None:
             if out is not None:
                 raise errors.unfit(op.name, "out", f"None where an argument is {type(value).__name__}", "an array")

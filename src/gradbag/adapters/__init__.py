@@ -1,1 +1,25 @@
-"""Bridges to other libraries; each file is the only one that imports its library."""
+"""Bridges to other libraries; each file is the only one that imports its library.
+
+The adapter of a framework has two functions: `takes(kind)` says whether values of a type are its tensors, and
+`interpret(op, values, attrs)` answers a raw op that was given one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+# The adapter for the types of a package. A type only comes to us from a framework that the caller has imported.
+_ADAPTERS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow"}
+
+
+def interpreter_of(kind: type) -> Callable[..., Any] | None:
+    """How to answer a raw op that was given a value of a type; None where no framework stands behind it."""
+    for base in kind.__mro__:
+        name = _ADAPTERS.get(base.__module__.partition(".")[0])
+        if name is not None and find_spec(f"{__name__}.{name}") is not None:
+            adapter = import_module(f"{__name__}.{name}")
+            return adapter.interpret if adapter.takes(kind) else None
+    return None
