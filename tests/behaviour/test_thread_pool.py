@@ -224,10 +224,11 @@ def test_a_forked_child_works_after_a_warm_parent() -> None:
 
 # ------------------------------------------------------------------ signals
 LONG_CALL = """
-import sys, time
+import signal, sys, time
 import numpy as np
 from gradbag import raw_ops
 from gradbag.kernels.program import native
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell ignores it
 native.set_num_threads(int(sys.argv[1]))
 data = np.ones((64, 4096), np.float32)
 indices = np.zeros(2_000_000, np.int32)
