@@ -598,3 +598,25 @@ def alter(message: Any, field: Any, rng: np.random.Generator, numbers: list[int]
             setattr(message, field.name, numbers[int(rng.integers(len(numbers)))])
     except ValueError:  # a number that the field does not take
         message.ClearField(field.name)
+
+
+@pytest.mark.parametrize("what", ["nodes", "attributes"])
+def test_a_file_of_empty_messages_is_refused_before_they_are_made(what: str) -> None:
+    """Two bytes make a node of eighty in memory."""
+    count = 9_000_000
+    data = b"\x0a\x00" * count
+    if what == "attributes":
+        inside = b"\x2a\x00" * count
+        size = len(inside)
+        length = bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14 & 127 | 128, size >> 21])
+        data = b"\x0a" + length + inside
+    before = gradbag.get_memory_limit()
+    gradbag.set_memory_limit(1 << 28)
+    try:
+        with pytest.raises(
+            gradbag.ResourceExhaustedError, match=r"^the GraphDef holds more messages than fit the 256.0 MiB"
+        ):
+            load_graphdef(data)
+    finally:
+        gradbag.set_memory_limit(None)
+    assert before > 1 << 28

@@ -11,6 +11,7 @@ from typing import Any
 
 from ... import errors
 from . import messages
+from .weighing import weigh
 
 DEEPEST_TEXT = 64
 _TEXT = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|version|library|debug_info)\s*[:{<]")
@@ -41,6 +42,7 @@ def read(source: Any, limit: int) -> Any:
     else:
         from google.protobuf.message import DecodeError
 
+        weigh(data, where)
         try:
             proto.ParseFromString(data)
         except DecodeError as problem:
