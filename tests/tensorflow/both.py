@@ -67,7 +67,7 @@ def in_a_graph(call: Call) -> Outcome:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         try:
             tensors = {name: _to_tensors(value) for name, value in call.inputs.items()}
-            if call.op.state == "assign":
+            if call.op.state in ("assign", "update"):
                 before = tensors["ref"]
                 tensors["ref"] = tf.raw_ops.VariableV2(shape=before.shape, dtype=before.dtype)
                 session.run(tf.raw_ops.Assign(ref=tensors["ref"], value=before))

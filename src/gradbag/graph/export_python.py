@@ -32,7 +32,7 @@ def to_python(page: Page) -> str:
     refuse(drawn.problems)
     runs = tasks(page)
     graph = drawn.graph
-    eager = len(runs) == 1 and runs[0].steps == 1 and not any(node.op.state in ("variable", "assign") for node in graph)
+    eager = len(runs) == 1 and runs[0].steps == 1 and not any(node.op.state == "variable" for node in graph)
     writer = Writer(page, graph)
     body = writer.eager(runs[0]) if eager else writer.session(runs)
     return "\n".join([*writer.head(eager), *body, ""])
