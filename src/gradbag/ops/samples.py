@@ -89,6 +89,7 @@ def _row_lists(rng: Rng) -> Iterator[tuple[Any, int]]:
     yield np.array([3, 1, 3, 0, 1]), 5  # out of order with gaps
     yield np.array([], np.int64), 3  # all empty
     yield np.array([], np.int64), 0
+    yield np.array([900, 3, 900, 3, 512, 900]), 1000  # few, far apart and out of order
     yield rng.integers(0, 50, 80), 60
     yield np.sort(rng.integers(0, 3000, 1500)), 3000
 
@@ -114,8 +115,9 @@ def ragged_rows(rng: Rng) -> Iterator[Inputs]:
 
 
 def fill_gradients(rng: Rng) -> Iterator[Inputs]:
-    twice = np.array([1.0, 2.0**-11, 2.0**-24])  # in float16, a sum that rounds to float32 first gets wrong
-    yield {"reverse_index_map": np.array([], np.int64), "grad_values": twice}
+    # In float16 and in bfloat16, sums that rounding to float32 first gets wrong.
+    for twice in ([1.0, 2.0**-11, 2.0**-24], [1.0, 2.0**-8, 2.0**-40]):
+        yield {"reverse_index_map": np.array([], np.int64), "grad_values": np.array(twice)}
     for count in (0, 1, 5, 1023, 2500, 5000):
         grad = values(rng, count)
         yield {"reverse_index_map": np.sort(rng.permutation(count)[: count // 2]), "grad_values": grad}

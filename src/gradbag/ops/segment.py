@@ -40,6 +40,7 @@ REJECTS = [
         {"segment_ids": [0, 1, 2, 0]},
         r"segment_ids\[1\] == 1 out of range \[0, 1\); segment_ids must be sorted",
     ),
+    Reject({"segment_ids": [0, 0, 0, 2**31 - 1]}, r"segment_ids\[3\] == 2147483647 must be below 2147483647"),
     Reject({"segment_ids": [0, 0, 0]}, r"segment_ids must have shape \[n\] with n=4; got \[3\]"),
     Reject({"data": 1.0}, r"data must have shape \[rows \*inner\]; got \[\]"),
 ]
