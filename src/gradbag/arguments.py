@@ -89,7 +89,8 @@ def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
 
 
 def constant(op: Op, name: str, value: Any, dtype: str) -> Array:
-    """The array of an attribute whose dtype is already decided: an array must have it, Python values must fit it."""
+    """The array of a value whose dtype is decided, or a type variable of the op: an array must have it, Python values
+    must fit it."""
     if type(value) is np.ndarray and dtypes.plain_name(value.dtype) == dtype:
         return value
     arg = Arg(name, dtype, "*shape", "")

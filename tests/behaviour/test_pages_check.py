@@ -114,6 +114,7 @@ def test_all_problems_are_told_and_none_that_follows_from_another() -> None:
             ("second", "y"),
             ("third", "no"),
             ("third", "z"),
+            ("third", "x"),
             ("third", "y"),
             ("", "title"),
             ("", "runs.r.mode"),
@@ -121,6 +122,15 @@ def test_all_problems_are_told_and_none_that_follows_from_another() -> None:
             ("", "layout.ghost"),
         ]
     )
+
+
+def test_a_broken_wire_hides_no_literal_of_the_same_node() -> None:
+    lost = {"op": "SparseSegmentMean", "in": {"data": {"from": "lost"}, "indices": [0, 1.5], "segment_ids": ["x"]}}
+    assert [(port, text.partition(";")[0]) for _, port, text in problems({"pool": lost})] == [
+        ("data", "is wired to 'lost', which is not on the page"),
+        ("indices", "SparseSegmentMean: indices must be one of int32, int64"),
+        ("segment_ids", "SparseSegmentMean: segment_ids 'x' is no number"),
+    ]
 
 
 def test_cycles_are_told_with_their_nodes() -> None:

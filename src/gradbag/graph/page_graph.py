@@ -171,9 +171,10 @@ class NodeBuilder:
         attrs = self._attrs(op)
         ports = self._ports(op)
         control = self._control()
-        if not self.sound:
-            return
-        self._wire(op, attrs, ports, control)
+        if self.sound:
+            self._wire(op, attrs, ports, control)
+        else:
+            self._check_alone(op, ports)
 
     def problem(self, port: str, text: str) -> None:
         self.sound = False
@@ -328,6 +329,18 @@ class NodeBuilder:
             values = self._chosen(op, ports, values)
         for (port, _, _), value in zip(ports, values, strict=True):
             yield value if isinstance(value, Output) else self._constant(port, value)
+
+    def _check_alone(self, op: Op, ports: list[tuple[str, Arg, Any]]) -> None:
+        """Say what is wrong with each literal by itself, where the node cannot be built for another reason."""
+        for port, arg, literal in ports:
+            if literal is None or isinstance(literal, Output):
+                continue
+            value = self._value(op, port, arg, literal, {})
+            try:
+                if value is not None:
+                    arguments.constant(op, port, value, arg.dtype)
+            except errors.Error as problem:
+                self.problem(port, str(problem))
 
     @staticmethod
     def _chosen(op: Op, ports: list[tuple[str, Arg, Any]], values: list[Any]) -> list[Any]:
