@@ -7,6 +7,7 @@ differentiated by the op's rule, which calls ops again, so that gradients have g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,7 +86,10 @@ def _kept(op: Op, values: Sequence[Any]) -> list[Any]:
 
 def _array(tensor: Any) -> Any:
     """A view of a tensor."""
-    return _as_declared(np.asarray(tensor), tensor.dtype.name)
+    name = tensor.dtype.name
+    if not tensor.shape.rank:  # to TensorFlow, a single string or bfloat16 is no array
+        return _as_declared(np.asarray(tensor.numpy(), dtypes.numpy_dtype(name) if name == "string" else None), name)
+    return _as_declared(np.asarray(tensor), name)
 
 
 def _tensor(array: Any) -> Any:
@@ -97,7 +101,7 @@ def _tensor(array: Any) -> Any:
 
 # To NumPy, TensorFlow's quantized numbers are plain integers; gradbag's arrays have dtypes that tell them apart.
 def _as_declared(array: Any, name: str) -> Any:
-    return np.asarray(array).view(dtypes.numpy_dtype(name)) if name in dtypes.QUANTIZED else array
+    return array.view(dtypes.numpy_dtype(name)) if name in dtypes.QUANTIZED else array
 
 
 def _as_integers(array: Any) -> Any:
@@ -108,7 +112,14 @@ def _as_integers(array: Any) -> Any:
 def _add_node(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
     arrays = arguments.to_arrays(op, [_stand_in(v) if isinstance(v, tf.Tensor) else v for v in values])
     tensors = [v if isinstance(v, tf.Tensor) else _tensor(a) for v, a in zip(values, arrays, strict=True)]
-    return _with_custom_gradient(op, tensors, attrs, _node)
+    contents = [tf.get_static_value(t) if op.shape_rule or p in op.held else None for p, t in enumerate(tensors)]
+    return _with_custom_gradient(op, list(map(_here, tensors)), attrs, partial(_node, contents=contents))
+
+
+def _here(tensor: Any) -> Any:
+    """A tensor as one of the graph that is being built: forward mode fails if a gradient function holds another."""
+    eager = isinstance(tensor, tf.__internal__.EagerTensor)
+    return tensor if not eager and tensor.graph is tf.compat.v1.get_default_graph() else tf.identity(tensor)
 
 
 def _stand_in(tensor: Any) -> Any:
@@ -117,9 +128,8 @@ def _stand_in(tensor: Any) -> Any:
     return np.array([b""], object) if name == "string" else np.zeros(1, dtypes.numpy_dtype(name))
 
 
-def _node(op: Op, tensors: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+def _node(op: Op, tensors: Sequence[Any], attrs: dict[str, Any], contents: Sequence[Any]) -> list[Any]:
     names = [t.dtype.name for t in tensors]
-    contents = [tf.get_static_value(t) if op.shape_rule or p in op.held else None for p, t in enumerate(tensors)]
     shapes = [None if t.shape.rank is None else tuple(t.shape.as_list()) for t in tensors]
     outline = op.infer(shapes, names, contents, attrs)
     wanted = [tf.as_dtype(name) for _, name in outline]
