@@ -1,7 +1,9 @@
 """gradbag.tensorflow.patch(): TensorFlow's own functions, answered by gradbag, and put back afterwards."""
 
+import re
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from gradbag.testing.cases import usual_types
 
 from .both import Call, to_array, to_tensor
 from .differences import DIFFERENCES
+
+README = Path(__file__).parents[2] / "README.md"
 
 
 def held():
@@ -226,6 +230,14 @@ def test_a_function_stays_what_it_was_traced_as():
         inside = made()
         assert "SparseSegmentSum: indices[0] == 5 out of range" in message(inside)
     assert "SparseSegmentSum: indices[0] == 5 out of range" in message(inside)
+
+
+def test_the_readme_runs_as_printed():
+    (block,) = re.findall(r"```py\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    names = {}
+    exec(compile(block, "README.md", "exec"), names)  # noqa: S102  # our own text
+    assert isinstance(names["gradient"], tf.IndexedSlices)
+    assert names["gradient"].indices.numpy().tolist() == [3, 17]
 
 
 def test_second_derivatives_of_a_patched_model():

@@ -86,10 +86,11 @@ def _kept(op: Op, values: Sequence[Any]) -> list[Any]:
 
 def _array(tensor: Any) -> Any:
     """A view of a tensor."""
-    name = tensor.dtype.name
-    if not tensor.shape.rank:  # to TensorFlow, a single string or bfloat16 is no array
-        return _as_declared(np.asarray(tensor.numpy(), dtypes.numpy_dtype(name) if name == "string" else None), name)
-    return _as_declared(np.asarray(tensor), name)
+    try:
+        array = np.asarray(tensor)
+    except ValueError:  # to TensorFlow, a single string or bfloat16 is no array
+        array = np.asarray(tensor.numpy(), object if tensor.dtype == tf.string else None)
+    return _as_declared(array, tensor.dtype.name)
 
 
 def _tensor(array: Any) -> Any:
