@@ -41,21 +41,24 @@ def is_ours(function):
 def test_raw_ops_inside_give_the_bits_of_those_outside(op):
     """By name as raw ops, and by position as the functions behind them; arrays go in as they do in TensorFlow."""
     theirs = getattr(tf.raw_ops, op.name)
-    for case in cases(op, {**usual_types(op), "T": "float32"}):
-        if any(differs(Call(op, dict(case.inputs), dict(case.attrs))) for differs in DIFFERENCES):
-            continue
-        tensors = {name: to_tensor(array) for name, array in case.inputs.items()}
-        want = theirs(**tensors)
-        with gradbag.tensorflow.patch():
-            assert is_ours(getattr(tf.raw_ops, op.name))
-            behind = getattr(sys.modules[theirs.__module__], op.python_name)
-            answers = [getattr(tf.raw_ops, op.name)(**tensors, name="x"), behind(*tensors.values())]
-            answers.append(behind(*[np.array(array) for array in case.inputs.values()]))
-        for answer in answers:
-            for name in [arg.name for arg in op.outputs]:
-                a, b = (getattr(y, name) if op.result is not None else y for y in (answer, want))
-                assert isinstance(a, tf.Tensor)
-                assert_same(to_array(a), to_array(b), f"{case}: {name}")
+    chosen = [
+        case
+        for case in cases(op, {**usual_types(op), "T": "float32"})
+        if not any(differs(Call(op, dict(case.inputs), dict(case.attrs))) for differs in DIFFERENCES)
+    ]
+    assert chosen or op.name.endswith("FillEmptyRowsGrad")  # whose sums TensorFlow adds in another order
+    tensors = [{name: to_tensor(array) for name, array in case.inputs.items()} for case in chosen]
+    wanted = [theirs(**given) for given in tensors]
+    with gradbag.tensorflow.patch():
+        raw, behind = getattr(tf.raw_ops, op.name), getattr(sys.modules[theirs.__module__], op.python_name)
+        assert is_ours(raw)
+        for case, given, want in zip(chosen, tensors, wanted, strict=True):
+            arrays = [np.array(array) for array in case.inputs.values()]
+            for answer in (raw(**given, name="x"), behind(*given.values()), behind(*arrays)):
+                for name in [arg.name for arg in op.outputs]:
+                    a, b = (getattr(y, name) if op.result is not None else y for y in (answer, want))
+                    assert isinstance(a, tf.Tensor)
+                    assert_same(to_array(a), to_array(b), f"{case}: {name}")
 
 
 def test_every_place_is_restored():
