@@ -24,18 +24,23 @@ GRADIENTS = [op for op in registry if op.name.endswith(("Grad", "GradV2"))]  # o
 each_op = pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
 
 
-@pytest.fixture(params=["eager", "function", "custom_gradient"])
+@pytest.fixture(params=["eager", "unknown shapes", "custom_gradient"])
 def mode(request, monkeypatch):
-    """How a call is made: at once, in a tf.function, or at once where TensorFlow's tape cannot be reached directly."""
+    """How a call is made: at once, in a tf.function, or at once where TensorFlow's tape cannot be reached directly.
+
+    A "function" knows the shapes of its arguments, one with "unknown shapes" does not even know the ranks.
+    """
     if request.param == "custom_gradient":
         monkeypatch.setattr(adapter, "record", None)
     return request.param
 
 
 def run(mode, function, *tensors):
-    if mode != "function":
+    if mode in ("eager", "custom_gradient"):
         return function(*tensors)
-    return tf.function(function, input_signature=[tf.TensorSpec(t.shape, t.dtype) for t in tensors])(*tensors)
+    shapes = [t.shape if mode == "function" else None for t in tensors]
+    specs = [tf.TensorSpec(shape, t.dtype) for shape, t in zip(shapes, tensors, strict=True)]
+    return tf.function(function, input_signature=specs)(*tensors)
 
 
 def as_list(op, answer):
@@ -337,7 +342,7 @@ def test_third_derivatives(op):
 
 @each_op
 @pytest.mark.parametrize("name", ["float64", "complex128"])
-@pytest.mark.parametrize("mode", ["eager", "function"], indirect=True)
+@pytest.mark.parametrize("mode", ["eager", "function", "unknown shapes"], indirect=True)
 def test_forward_mode(op, mode, name):
     """The derivative of a linear op in a direction is its value there."""
     attrs = [{}, *([{"sparse_gradient": True}] if "sparse_gradient" in op.attr_defaults else [])]
