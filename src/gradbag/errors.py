@@ -17,6 +17,10 @@ class Error(Exception):
     argument: str = ""
 
 
+# TensorFlow makes an error anew, to tell where in a tf.function it arose, if the constructor is this one.
+Error.__init__ = Exception.__init__  # type: ignore[method-assign]
+
+
 class InvalidArgumentError(Error, ValueError):
     """An argument has a shape or a value that the op does not take."""
 

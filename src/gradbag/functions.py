@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import raw_ops
-from .sparse_tensor import SparseTensor, as_sparse
+from .sparse_tensor import as_sparse
 
 __all__ = ["fill_empty_rows", "segment_mean", "segment_sqrt_n", "segment_sum", "slice"]
 
@@ -85,10 +85,10 @@ def _pool(
     return getattr(raw_ops, f"SparseSegment{combiner}WithNumSegments")(**entries, num_segments=num_segments)
 
 
-def fill_empty_rows(sparse: Any, default_value: Any) -> tuple[SparseTensor, Any]:
+def fill_empty_rows(sparse: Any, default_value: Any) -> tuple[Any, Any]:
     """Give every empty row one entry with the default value; also tells which rows were empty.
 
-    `sparse` is a SparseTensor or a SciPy sparse array.
+    `sparse` is a SparseTensor, gradbag's or TensorFlow's, and so is the answer; or a SciPy sparse array.
 
         >>> import gradbag
         >>> filled, empty = gradbag.fill_empty_rows(gradbag.SparseTensor([[1, 0]], [5.0], [3, 2]), -1.0)
@@ -102,14 +102,15 @@ def fill_empty_rows(sparse: Any, default_value: Any) -> tuple[SparseTensor, Any]
         dense_shape=tensor.dense_shape,
         default_value=default_value,
     )
-    filled = SparseTensor(out.output_indices, out.output_values, tensor.dense_shape)
+    filled = type(tensor)(out.output_indices, out.output_values, tensor.dense_shape)
     return filled, out.empty_row_indicator
 
 
-def slice(sparse: Any, start: Any, size: Any) -> SparseTensor:
+def slice(sparse: Any, start: Any, size: Any) -> Any:
     """Cut the window of `size` that begins at `start` out of a sparse tensor.
 
-    `sparse` is a SparseTensor or a SciPy sparse array. A window that reaches past the tensor is cut off there.
+    `sparse` is a SparseTensor, gradbag's or TensorFlow's, and so is the answer; or a SciPy sparse array. A window that
+    reaches past the tensor is cut off there.
 
         >>> import gradbag
         >>> tensor = gradbag.SparseTensor([[0, 0], [1, 2], [2, 1]], [1.0, 2.0, 3.0], [3, 3])
@@ -121,4 +122,10 @@ def slice(sparse: Any, start: Any, size: Any) -> SparseTensor:
     out = raw_ops.SparseSlice(
         indices=tensor.indices, values=tensor.values, shape=tensor.dense_shape, start=start, size=size
     )
-    return SparseTensor(out.output_indices, out.output_values, out.output_shape)
+    return type(tensor)(out.output_indices, out.output_values, out.output_shape)
+
+
+for _name in __all__:
+    globals()[
+        _name
+    ].autograph_info__ = {}  # as for raw ops: TensorFlow shall not rewrite what it finds in a tf.function

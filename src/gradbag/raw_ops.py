@@ -83,6 +83,7 @@ def _function(op: Op) -> Callable[..., Any]:
     call.__module__ = __name__
     call.__doc__ = pages.docstring(op)
     call.__signature__ = signature(op)  # type: ignore[attr-defined]
+    call.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow then does not rewrite it, and what it calls
     return call
 
 

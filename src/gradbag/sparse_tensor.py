@@ -109,10 +109,12 @@ def _rectangular(name: str, value: Any) -> Any:
         raise errors.InvalidArgumentError(f"SparseTensor: {name} is not a rectangular array: {problem}") from None
 
 
-def as_sparse(function: str, value: Any) -> SparseTensor:
-    """Accept a SparseTensor or anything of SciPy's that is sparse, without importing SciPy."""
+def as_sparse(function: str, value: Any) -> Any:
+    """Accept a SparseTensor, ours or TensorFlow's, or anything of SciPy's that is sparse, without importing them."""
     if isinstance(value, SparseTensor):
         return value
+    if type(value).__module__.startswith("tensorflow.") and type(value).__name__ == "SparseTensor":
+        return value  # it has the same three parts, and is made of them in the same order
     if type(value).__module__.startswith("scipy.sparse"):
         return SparseTensor.from_scipy(value)
     raise errors.wrong_type(function, "sparse", ["SparseTensor", "a SciPy sparse array"], type(value).__name__)
