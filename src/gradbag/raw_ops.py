@@ -79,6 +79,10 @@ def _function(op: Op) -> Callable[..., Any]:
         out = None if brought is None else kernels.Out(op, brought)
         return apply(op, values, _attrs(op, given), out)
 
+    def traced(**given: Any) -> Any:
+        return adapters.trace_for_torch(op, given)
+
+    call._torchdynamo_inline = traced  # type: ignore[attr-defined]  # the name under which PyTorch's compiler looks
     call.__name__ = call.__qualname__ = op.name
     call.__module__ = __name__
     call.__doc__ = pages.docstring(op)

@@ -7,7 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch._C import _after_autograd_keyset, _any_requires_grad, _AutoDispatchBelowAutograd, is_grad_enabled
+from torch._C import (
+    _after_autograd_keyset,
+    _any_requires_grad,
+    _are_functorch_transforms_active,
+    _AutoDispatchBelowAutograd,
+    is_grad_enabled,
+)
+from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
 # One level of functorch at a time: the dispatcher, not the function, goes from level to level.
@@ -15,8 +22,6 @@ from torch.autograd.function import _SingleLevelFunction
 
 from ... import errors
 from ...spec import Op, registry
-from .views import NAMES
-
 
 class Outline:
     """Stands for a tensor of which a gradient rule only needs the shape: a linear op does not look at its values."""
@@ -87,7 +92,7 @@ class TorchOps:
         The compiler and `torch.func` know no sparse gradients; there it is dense.
         """
         rows, places = compact.output, compact.sorted_unique_indices.long()
-        if type(rows) is not torch.Tensor or torch._C._are_functorch_transforms_active():
+        if type(rows) is not torch.Tensor or _are_functorch_transforms_active():
             return rows.new_zeros(like.shape).index_copy(0, places, rows)
         return torch.sparse_coo_tensor(places[None], rows, like.shape, is_coalesced=True, check_invariants=False)
 
@@ -98,7 +103,10 @@ def recorded(op: Op, overload: Any, ops: TorchOps) -> Callable[..., Any]:
 
     def answer(keyset: Any, *values: Any) -> Any:
         if forward_ad._current_level >= 0 or (is_grad_enabled() and _any_requires_grad(*values)):
-            return step.apply(keyset, *values)
+            if not _are_functorch_transforms_active():
+                return step.apply(keyset, *values)
+            with enable_single_level_autograd_function():
+                return step.apply(keyset, *values)
         with _AutoDispatchBelowAutograd():
             return overload.redispatch(keyset & _after_autograd_keyset, *values)
 
@@ -112,14 +120,20 @@ def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
     spared = [light and name in op.linear for name in op.input_names]
     linear = [name in op.linear for name in op.input_names]
     carries = [a.name in op.differentiable_outputs for a in op.outputs]
-    output_names = [a.name for a in op.outputs]
     defaults = list(op.attr_defaults.values())
+
+    def below(keyset: Any, values: Sequence[Any]) -> Any:
+        with _AutoDispatchBelowAutograd():
+            if not _are_functorch_transforms_active():
+                return overload.redispatch(keyset & _after_autograd_keyset, *values)
+            # Next comes an outer transformation, which has to see what it differentiates.
+            with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+                return overload.redispatch(keyset & _after_autograd_keyset, *values)
 
     class Step(_SingleLevelFunction):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, keyset: Any, *values: Any) -> Any:
-            with _AutoDispatchBelowAutograd():
-                answer = overload.redispatch(keyset & _after_autograd_keyset, *values)
+            answer = below(keyset, values)
             outputs = (answer,) if op.result is None else answer
             kept = [Outline(v) if s else v for s, v in zip(spared, values, strict=False)]
             kept += [Outline(y) if light and c else y for c, y in zip(carries, outputs, strict=True)]
@@ -141,6 +155,8 @@ def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
                 for c, g, y in zip(carries, cotangents, kept[count:], strict=True)
             ]
             pulled = _pulled(op, ops, kept, ctx.attrs, given)
+            # Of a sparse gradient that nobody else holds the tape takes the parts, forgetting that it is coalesced.
+            ctx.held = [p for p in pulled if p is not None and p.is_sparse]
             return (None, *pulled, *[None] * (len(ctx.needs_input_grad) - 1 - count))
 
         @staticmethod
@@ -158,12 +174,13 @@ def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
                 return answer
             return tuple(y if c else None for c, y in zip(carries, answer, strict=True))
 
-    def _kept(ctx: Any) -> list[Any]:
-        saved = iter(ctx.saved_tensors)
-        return [next(saved) if v is None else v for v in ctx.others]
-
-    assert output_names
     return Step
+
+
+def _kept(ctx: Any) -> list[Any]:
+    """Inputs and outputs as they were saved."""
+    saved = iter(ctx.saved_tensors)
+    return [next(saved) if v is None else v for v in ctx.others]
 
 
 def _outline(value: Any) -> Outline:
@@ -183,6 +200,3 @@ def _pulled(op: Op, ops: TorchOps, kept: Sequence[Any], attrs: dict[str, Any], g
     if missing:
         raise errors.UnsupportedTypeError(f"{op.name}: the gradient rule says nothing about {', '.join(missing)}")
     return [pulled.get(name) for name in op.input_names]
-
-
-__all__ = ["NAMES", "TorchOps", "recorded"]

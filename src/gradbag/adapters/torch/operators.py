@@ -33,9 +33,15 @@ def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     return operator.call(values, attrs)
 
 
-def trace(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Any = None) -> Any:
-    """What PyTorch's compiler reads in place of `raw_ops.apply`."""
-    return interpret(op, values, attrs)
+def trace(op: Op, given: dict[str, Any]) -> Any:
+    """Answer a raw op inside `torch.compile`, given its arguments by name: no C++ and no caches on the way."""
+    attrs = dict(op.attr_defaults)
+    for name, value in given.items():
+        if name in attrs:
+            attrs[name] = value
+        elif name not in op.input_names and value is not None:  # None is no name and no array to write into
+            raise TypeError(f"{op.name} got an unexpected argument {name!r} inside torch.compile")
+    return interpret(op, [given[name] for name in op.input_names], attrs)
 
 
 class Operator:
