@@ -97,12 +97,11 @@ class TorchOps:
         return torch.sparse_coo_tensor(places[None], rows, like.shape, is_coalesced=True, check_invariants=False)
 
 
-def recorded(op: Op, overload: Any, ops: TorchOps) -> Callable[..., Any]:
+def recorded(overload: Any, step: Any) -> Callable[..., Any]:
     """The function for the Autograd key of one overload of an op."""
-    step = _step(op, overload, ops)
 
     def answer(keyset: Any, *values: Any) -> Any:
-        if forward_ad._current_level >= 0 or (is_grad_enabled() and _any_requires_grad(*values)):
+        if wants_step(values):
             if not _are_functorch_transforms_active():
                 return step.apply(keyset, *values)
             with enable_single_level_autograd_function():
@@ -113,14 +112,24 @@ def recorded(op: Op, overload: Any, ops: TorchOps) -> Callable[..., Any]:
     return answer
 
 
-def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
+def wants_step(values: Sequence[Any]) -> bool:
+    """Whether a call has to be recorded, or tangents go with it."""
+    return forward_ad._current_level >= 0 or (is_grad_enabled() and _any_requires_grad(*values))
+
+
+def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) -> Any:
+    """The step of the tape that a call of one overload is.
+
+    Its first argument is the key set of the dispatcher, or None if there is nothing below but the kernel.
+    """
     count = len(op.inputs)
     # Where the op is linear in everything that carries a gradient, the rule cannot depend on those values.
     light = set(op.linear) == set(op.differentiable)
-    spared = [light and name in op.linear for name in op.input_names]
     linear = [name in op.linear for name in op.input_names]
     carries = [a.name in op.differentiable_outputs for a in op.outputs]
-    defaults = list(op.attr_defaults.values())
+    spared = [light and flag for flag in (*linear, *carries)]
+    fixed = [place for place, flag in enumerate(carries) if not flag]
+    attr_names, defaults = list(op.attr_defaults), list(op.attr_defaults.values())
 
     def below(keyset: Any, values: Sequence[Any]) -> Any:
         with _AutoDispatchBelowAutograd():
@@ -133,17 +142,24 @@ def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
     class Step(_SingleLevelFunction):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, keyset: Any, *values: Any) -> Any:
-            answer = below(keyset, values)
+            answer = kernel(*values) if keyset is None else below(keyset, values)
             outputs = (answer,) if op.result is None else answer
-            kept = [Outline(v) if s else v for s, v in zip(spared, values, strict=False)]
-            kept += [Outline(y) if light and c else y for c, y in zip(carries, outputs, strict=True)]
-            tensors = [v for v in kept if isinstance(v, torch.Tensor)]
-            ctx.others = [None if isinstance(v, torch.Tensor) else v for v in kept]
-            ctx.attrs = dict(zip(op.attr_defaults, [*values[count:], *defaults[len(values) - count :]], strict=True))
+            tensors, others = [], []
+            for is_spared, value in zip(spared, (*values[:count], *outputs), strict=True):
+                if is_spared:
+                    others.append(Outline(value))
+                elif isinstance(value, torch.Tensor):
+                    tensors.append(value)
+                    others.append(None)
+                else:  # a size
+                    others.append(value)
+            ctx.others = others
+            ctx.attrs = (*values[count:], *defaults[len(values) - count :])
             ctx.save_for_backward(*tensors)
             if forward_ad._current_level >= 0:
                 ctx.save_for_forward(*tensors)
-            ctx.mark_non_differentiable(*[y for c, y in zip(carries, outputs, strict=True) if not c])
+            if fixed:
+                ctx.mark_non_differentiable(*[outputs[place] for place in fixed])
             ctx.set_materialize_grads(False)
             return answer
 
@@ -154,7 +170,7 @@ def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
                 (_outline(y).zeros() if g is None else g) if c else None
                 for c, g, y in zip(carries, cotangents, kept[count:], strict=True)
             ]
-            pulled = _pulled(op, ops, kept, ctx.attrs, given)
+            pulled = _pulled(op, ops, kept, dict(zip(attr_names, ctx.attrs, strict=True)), given)
             # Of a sparse gradient that nobody else holds the tape takes the parts, forgetting that it is coalesced.
             ctx.held = [p for p in pulled if p is not None and p.is_sparse]
             return (None, *pulled, *[None] * (len(ctx.needs_input_grad) - 1 - count))
@@ -169,11 +185,12 @@ def _step(op: Op, overload: Any, ops: TorchOps) -> Any:
                 v if not is_linear else _outline(v).zeros() if t is None else t
                 for v, is_linear, t in zip(kept, linear, tangents, strict=False)
             ]
-            answer = overload(*moved, *ctx.attrs.values())
+            answer = overload(*moved, *ctx.attrs)
             if op.result is None:
                 return answer
             return tuple(y if c else None for c, y in zip(carries, answer, strict=True))
 
+    Step.__name__ = Step.__qualname__ = op.name
     return Step
 
 

@@ -18,6 +18,8 @@ from . import batches, gradients, shapes, views
 
 _LIBRARY = torch.library.Library("gradbag", "FRAGMENT")  # what it registers lives as long as it does
 _ATTRS = {"bool": "bool", "int": "int", "float": "float", "string": "str", "type": "str", "ints": "int[]"}
+_PLAIN = frozenset([torch.Tensor, torch.nn.Parameter])
+_USUAL = torch._C._dispatch_tls_local_include_set()  # without modes, transformations and tracers
 _INDEX = {name: dtypes.numpy_dtype(name) for name in dtypes.INDEX}
 
 
@@ -33,6 +35,15 @@ def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     return operator.call(values, attrs)
 
 
+def _undisturbed() -> bool:
+    """Whether nobody wants to hear of a call: no mode, no transformation, no tracer, no profiler."""
+    return (
+        torch._C._dispatch_tls_local_include_set() == _USUAL
+        and not torch._C._len_torch_function_stack()
+        and not torch._C._autograd._profiler_enabled()
+    )
+
+
 def trace(op: Op, given: dict[str, Any]) -> Any:
     """Answer a raw op inside `torch.compile`, given its arguments by name: no C++ and no caches on the way."""
     attrs = dict(op.attr_defaults)
@@ -41,7 +52,11 @@ def trace(op: Op, given: dict[str, Any]) -> Any:
             attrs[name] = value
         elif name not in op.input_names and value is not None:  # None is no name and no array to write into
             raise TypeError(f"{op.name} got an unexpected argument {name!r} inside torch.compile")
-    return interpret(op, [given[name] for name in op.input_names], attrs)
+    values = [given[name] for name in op.input_names]
+    operator = _operators.get(op)
+    if operator is None:
+        operator = _operators[op] = Operator(op)
+    return operator.dispatch(values, attrs)
 
 
 class Operator:
@@ -55,20 +70,49 @@ class Operator:
         if op.many is not None:
             raise errors.UnsupportedTypeError(f"{op.name} takes a list of arrays, which is not there for tensors")
         self.op = op
-        self.tensors = _defined(op, "")
-        self.sizes = _defined(op, "sizes") if op.held else self.tensors
+        self.tensors = Form(op, by_size=False)
+        self.sizes = Form(op, by_size=True) if op.held else self.tensors
+        # The commonest calls by the types of their arguments: tensors, a parameter among them, and integers as sizes.
+        self._ready = {}
+        for kind in _PLAIN:
+            for place in range(len(op.inputs)):
+                kinds: list[type] = [torch.Tensor] * len(op.inputs)
+                kinds[place] = kind
+                self._ready[tuple(kinds)] = self.tensors
+                if op.held and not op.held_vectors and place not in op.held:
+                    self._ready[tuple([int if p in op.held else k for p, k in enumerate(kinds)])] = self.sizes
 
     def call(self, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        op = self.op
-        overload = self.tensors
+        """The way of most calls goes around the dispatcher, which would cost more than a small kernel."""
+        form = self._ready.get(tuple(map(type, values)))
+        plain = form is not None
+        if form is None:
+            form, values = self._formed(values)
+            plain = all(type(v) in _PLAIN or not isinstance(v, torch.Tensor) for v in values)
+        if attrs is not self.op.attr_defaults:
+            values = [*values, *attrs.values()]
+        if not (plain and _undisturbed()):
+            return self._named(form.overload(*values))
+        try:
+            answer = form.step.apply(None, *values) if gradients.wants_step(values) else form.kernel(*values)
+        except views.NotOnCPUError:
+            answer = form.overload(*values)
+        return self._named(answer)
+
+    def dispatch(self, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        form, values = self._formed(values)
+        return self._named(form.overload(*values, *attrs.values()))
+
+    def _named(self, answer: Any) -> Any:
+        return answer if self.op.result is None else tuple.__new__(self.op.result, answer)
+
+    def _formed(self, values: Sequence[Any]) -> tuple[Form, Sequence[Any]]:
         for value in values:
             if not isinstance(value, torch.Tensor):
-                overload, values = self._completed(values)
-                break
-        answer = overload(*values, *attrs.values()) if attrs else overload(*values)
-        return answer if op.result is None else op.result._make(answer)
+                return self._completed(values)
+        return self.tensors, values
 
-    def _completed(self, values: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    def _completed(self, values: Sequence[Any]) -> tuple[Form, Sequence[Any]]:
         """Tensors in place of lists, numbers and NumPy arrays, unless they are all the sizes that the op wants."""
         op = self.op
         values = list(values)
@@ -146,18 +190,20 @@ def _traced_tensor(op: Op, values: Sequence[Any], place: int) -> torch.Tensor:
 
 
 # ------------------------------------------------------------------ registration
-def _defined(op: Op, overload_name: str) -> Any:
-    """Define one overload and register who answers for it."""
-    full = f"{op.python_name}.{overload_name}" if overload_name else op.python_name
-    by_size = bool(overload_name)
-    _LIBRARY.define(f"{full}{_schema(op, by_size)}")
-    overload = getattr(getattr(torch.ops.gradbag, op.python_name), overload_name or "default")
-    _LIBRARY.impl(full, _kernel(op, by_size), "CPU")
-    _LIBRARY.impl(full, _refusal(op), "CompositeExplicitAutograd")
-    _LIBRARY.impl(full, gradients.recorded(op, overload, _ops), "Autograd", with_keyset=True)
-    torch.library.register_fake(f"gradbag::{full}", _outline(op), lib=_LIBRARY)
-    torch.library.register_vmap(f"gradbag::{full}", batches.batched(op, overload), lib=_LIBRARY)
-    return overload
+class Form:
+    """One overload of an op: who answers for it, by the dispatcher's keys and without it."""
+
+    def __init__(self, op: Op, by_size: bool) -> None:
+        full = f"{op.python_name}.sizes" if by_size else op.python_name
+        _LIBRARY.define(f"{full}{_schema(op, by_size)}")
+        self.overload = getattr(getattr(torch.ops.gradbag, op.python_name), "sizes" if by_size else "default")
+        self.kernel = _kernel(op, by_size)
+        self.step = gradients.step_of(op, self.overload, self.kernel, _ops)
+        _LIBRARY.impl(full, self.kernel, "CPU")
+        _LIBRARY.impl(full, _refusal(op), "CompositeExplicitAutograd")
+        _LIBRARY.impl(full, gradients.recorded(self.overload, self.step), "Autograd", with_keyset=True)
+        torch.library.register_fake(f"gradbag::{full}", _outline(op), lib=_LIBRARY)
+        torch.library.register_vmap(f"gradbag::{full}", batches.batched(op, self.overload), lib=_LIBRARY)
 
 
 def _schema(op: Op, by_size: bool) -> str:
@@ -179,30 +225,32 @@ def _kernel(op: Op, by_size: bool) -> Callable[..., Any]:
     count = len(op.inputs)
     names, defaults = list(op.attr_defaults), op.attr_defaults
     vectors = [(p, _INDEX[op.allowed(op.inputs[p])[0]]) for p in op.held_vectors] if by_size else []
-    held = set(op.held) if by_size else set()
-    places = [place for place in range(count) if place not in held]
+    places = [place for place in range(count) if not (by_size and place in op.held)]
 
     def kernel(*values: Any) -> Any:
         arrays = list(values[:count])
         for place in places:
-            arrays[place] = views.to_array(op, place, arrays[place])
+            try:
+                arrays[place] = arrays[place].numpy()
+            except (RuntimeError, TypeError):
+                arrays[place] = views.to_array(op, place, arrays[place])
         for place, dtype in vectors:
             arrays[place] = np.array(arrays[place], dtype)
         attrs = defaults if len(values) == count else {**defaults, **dict(zip(names, values[count:], strict=False))}
         answer = raw_ops.apply(op, arrays, attrs)
-        if op.result is None:
-            return views.to_tensor(answer)
-        return tuple([views.to_tensor(a) for a in answer])
+        try:
+            return torch.from_numpy(answer) if op.result is None else tuple([torch.from_numpy(a) for a in answer])
+        except TypeError:
+            return views.to_tensor(answer) if op.result is None else tuple([views.to_tensor(a) for a in answer])
 
     return kernel
 
 
 def _refusal(op: Op) -> Callable[..., Any]:
     def refuse(*values: Any) -> Any:
-        for arg, value in zip(op.inputs, values, strict=False):
-            if isinstance(value, torch.Tensor) and (value.device.type != "cpu" or value.layout is not torch.strided):
-                got = f"one on {value.device}, {value.layout}"
-                raise errors.wrong_type(op.name, arg.name, ["a dense tensor on the CPU"], got)
+        for place, value in enumerate(values[: len(op.inputs)]):
+            if isinstance(value, torch.Tensor) and (not value.is_cpu or value.layout is not torch.strided):
+                raise views.not_dense(op, place, value)
         raise errors.UnsupportedTypeError(f"{op.name} takes dense tensors on the CPU")
 
     return refuse
