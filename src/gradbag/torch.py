@@ -48,9 +48,7 @@ def embedding_bag(
         ids, bags, weights = _filled(ids, bags, count, weights, default_id)
     compact = sparse_grad and not torch.compiler.is_compiling()
     if weights is None:
-        return _OPS[combiner](
-            data=weight, indices=ids, segment_ids=bags, num_segments=count, sparse_gradient=compact
-        )
+        return _OPS[combiner](data=weight, indices=ids, segment_ids=bags, num_segments=count, sparse_gradient=compact)
     return _weighted(weight, ids, bags, count, weights, combiner, compact)
 
 
@@ -130,7 +128,9 @@ def _entries(weight: Any, input: Any, offsets: Any, weights: Any, last: bool) ->
         return ids, _bags(starts[:-1], ids.shape[0]), starts.shape[0] - 1, weights.to(weight.dtype)
     ids = torch.as_tensor(input)
     if weights is not None and weights.shape != ids.shape:
-        raise errors.wrong_shape("embedding_bag", "per_sample_weights", ", ".join(map(str, ids.shape)), "", weights.shape)
+        raise errors.wrong_shape(
+            "embedding_bag", "per_sample_weights", ", ".join(map(str, ids.shape)), "", weights.shape
+        )
     if ids.ndim == 2:
         if offsets is not None:
             raise errors.unfit("embedding_bag", "offsets", "None where input is a matrix", "a tensor")

@@ -23,6 +23,7 @@ from torch.autograd.function import _SingleLevelFunction
 from ... import errors
 from ...spec import Op, registry
 
+
 class Outline:
     """Stands for a tensor of which a gradient rule only needs the shape: a linear op does not look at its values."""
 
@@ -114,7 +115,7 @@ def recorded(overload: Any, step: Any) -> Callable[..., Any]:
 
 def wants_step(values: Sequence[Any]) -> bool:
     """Whether a call has to be recorded, or tangents go with it."""
-    return forward_ad._current_level >= 0 or (is_grad_enabled() and _any_requires_grad(*values))
+    return bool(forward_ad._current_level >= 0 or (is_grad_enabled() and _any_requires_grad(*values)))
 
 
 def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) -> Any:
@@ -144,7 +145,8 @@ def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) ->
         def forward(ctx: Any, keyset: Any, *values: Any) -> Any:
             answer = kernel(*values) if keyset is None else below(keyset, values)
             outputs = (answer,) if op.result is None else answer
-            tensors, others = [], []
+            tensors: list[Any] = []
+            others: list[Any] = []
             for is_spared, value in zip(spared, (*values[:count], *outputs), strict=True):
                 if is_spared:
                     others.append(Outline(value))
