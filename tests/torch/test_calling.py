@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import gradbag
-from gradbag import UnsupportedTypeError, raw_ops
+from gradbag import UnsupportedTypeError, dtypes, raw_ops, spec
 from gradbag.spec import registry
 
 IDS, BAGS = torch.tensor([0, 2, 1]), torch.tensor([0, 0, 1])
@@ -78,6 +78,30 @@ def test_gradient_rules_need_no_basic_op() -> None:
 
     with pytest.raises(AttributeError, match="there is no sparse op 'AddV2'"):
         _ops.AddV2  # noqa: B018
+
+
+def test_an_op_that_is_declared_later_is_there_too() -> None:
+    @spec.op(
+        "TwiceForTorch",
+        inputs=[spec.Arg("data", "T", "rows *inner", "Rows.")],
+        outputs=[spec.Arg("output", "T", "rows *inner", "Rows.")],
+        types={"T": dtypes.FLOAT},
+        linear=["data"],
+        example=spec.Example({"data": [[1.0]]}, {"output": [[2.0]]}),
+        samples=lambda rng: [],
+    )
+    def twice_for_torch(data: Any) -> Any:
+        """Double the rows."""
+        return data + data
+
+    twice_for_torch.gradient(lambda ops, x, y, g: {"data": ops.TwiceForTorch(data=g.output)})
+    try:
+        values = (table().double().requires_grad_(),)
+        call = raw_ops.TwiceForTorch  # type: ignore[attr-defined]
+        assert torch.autograd.gradcheck(lambda t: call(data=t), values, check_forward_ad=True)
+        assert torch.autograd.gradgradcheck(lambda t: call(data=t), values)
+    finally:
+        registry.remove("TwiceForTorch")
 
 
 def test_memory_is_shared_not_copied() -> None:

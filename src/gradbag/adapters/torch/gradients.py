@@ -29,8 +29,8 @@ class Outline:
 
     __slots__ = ("dtype", "shape")
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape, self.dtype = tensor.shape, tensor.dtype
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape, self.dtype = shape, dtype
 
     def zeros(self) -> torch.Tensor:
         return torch.zeros(self.shape, dtype=self.dtype)
@@ -118,7 +118,7 @@ def wants_step(values: Sequence[Any]) -> bool:
     return bool(forward_ad._current_level >= 0 or (is_grad_enabled() and _any_requires_grad(*values)))
 
 
-def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) -> Any:
+def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], ops: TorchOps) -> Any:
     """The step of the tape that a call of one overload is.
 
     Its first argument is the key set of the dispatcher, or None if there is nothing below but the kernel.
@@ -128,7 +128,9 @@ def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) ->
     light = set(op.linear) == set(op.differentiable)
     linear = [name in op.linear for name in op.input_names]
     carries = [a.name in op.differentiable_outputs for a in op.outputs]
-    spared = [light and flag for flag in (*linear, *carries)]
+    spared = [place for place, flag in enumerate((*linear, *carries)) if light and flag]
+    sizes = [place for place in op.held if by_size]
+    saved = [place for place in range(count + len(op.outputs)) if place not in spared and place not in sizes]
     fixed = [place for place, flag in enumerate(carries) if not flag]
     attr_names, defaults = list(op.attr_defaults), list(op.attr_defaults.values())
 
@@ -140,23 +142,26 @@ def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) ->
             with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
                 return overload.redispatch(keyset & _after_autograd_keyset, *values)
 
+    def restored(ctx: Any) -> tuple[list[Any], Sequence[Any]]:
+        """Inputs and outputs as they were saved, and the attributes."""
+        kept: list[Any] = [None] * (count + len(op.outputs))
+        shapes, held = ctx.rest
+        for places, values in ((saved, ctx.saved_tensors), (spared, [Outline(*s) for s in shapes]), (sizes, held)):
+            for place, value in zip(places, values, strict=True):
+                kept[place] = value
+        given = getattr(ctx, "attrs", ())
+        return kept, (*given, *defaults[len(given) :])
+
     class Step(_SingleLevelFunction):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, keyset: Any, *values: Any) -> Any:
             answer = kernel(*values) if keyset is None else below(keyset, values)
             outputs = (answer,) if op.result is None else answer
-            tensors: list[Any] = []
-            others: list[Any] = []
-            for is_spared, value in zip(spared, (*values[:count], *outputs), strict=True):
-                if is_spared:
-                    others.append(Outline(value))
-                elif isinstance(value, torch.Tensor):
-                    tensors.append(value)
-                    others.append(None)
-                else:  # a size
-                    others.append(value)
-            ctx.others = others
-            ctx.attrs = (*values[count:], *defaults[len(values) - count :])
+            everything = (*values[:count], *outputs)
+            tensors = [everything[place] for place in saved]
+            ctx.rest = [(everything[p].shape, everything[p].dtype) for p in spared], [values[p] for p in sizes]
+            if len(values) > count:
+                ctx.attrs = values[count:]
             ctx.save_for_backward(*tensors)
             if forward_ad._current_level >= 0:
                 ctx.save_for_forward(*tensors)
@@ -167,19 +172,19 @@ def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) ->
 
         @staticmethod
         def backward(ctx: Any, *cotangents: Any) -> Any:
-            kept = _kept(ctx)
+            kept, attrs = restored(ctx)
             given = [
                 (_outline(y).zeros() if g is None else g) if c else None
                 for c, g, y in zip(carries, cotangents, kept[count:], strict=True)
             ]
-            pulled = _pulled(op, ops, kept, dict(zip(attr_names, ctx.attrs, strict=True)), given)
+            pulled = _pulled(op, ops, kept, dict(zip(attr_names, attrs, strict=True)), given)
             # Of a sparse gradient that nobody else holds the tape takes the parts, forgetting that it is coalesced.
             ctx.held = [p for p in pulled if p is not None and p.is_sparse]
             return (None, *pulled, *[None] * (len(ctx.needs_input_grad) - 1 - count))
 
         @staticmethod
         def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
-            kept = _kept(ctx)
+            kept, attrs = restored(ctx)
             for name, is_linear, tangent in zip(op.input_names, linear, tangents, strict=False):
                 if tangent is not None and not is_linear:
                     raise errors.UnsupportedTypeError(f"{op.name} is not linear in {name}: no forward mode in PyTorch")
@@ -187,7 +192,7 @@ def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) ->
                 v if not is_linear else _outline(v).zeros() if t is None else t
                 for v, is_linear, t in zip(kept, linear, tangents, strict=False)
             ]
-            answer = overload(*moved, *ctx.attrs)
+            answer = overload(*moved, *attrs)
             if op.result is None:
                 return answer
             return tuple(y if c else None for c, y in zip(carries, answer, strict=True))
@@ -196,14 +201,8 @@ def step_of(op: Op, overload: Any, kernel: Callable[..., Any], ops: TorchOps) ->
     return Step
 
 
-def _kept(ctx: Any) -> list[Any]:
-    """Inputs and outputs as they were saved."""
-    saved = iter(ctx.saved_tensors)
-    return [next(saved) if v is None else v for v in ctx.others]
-
-
 def _outline(value: Any) -> Outline:
-    return value if isinstance(value, Outline) else Outline(value)
+    return value if isinstance(value, Outline) else Outline(value.shape, value.dtype)
 
 
 def _pulled(op: Op, ops: TorchOps, kept: Sequence[Any], attrs: dict[str, Any], given: Sequence[Any]) -> list[Any]:

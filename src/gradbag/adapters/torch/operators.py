@@ -198,7 +198,7 @@ class Form:
         _LIBRARY.define(f"{full}{_schema(op, by_size)}")
         self.overload = getattr(getattr(torch.ops.gradbag, op.python_name), "sizes" if by_size else "default")
         self.kernel = _kernel(op, by_size)
-        self.step = gradients.step_of(op, self.overload, self.kernel, _ops)
+        self.step = gradients.step_of(op, by_size, self.overload, self.kernel, _ops)
         _LIBRARY.impl(full, self.kernel, "CPU")
         _LIBRARY.impl(full, _refusal(op), "CompositeExplicitAutograd")
         _LIBRARY.impl(full, gradients.recorded(self.overload, self.step), "Autograd", with_keyset=True)
