@@ -10,8 +10,8 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
-# Marks alone would still import TensorFlow, to find out which tests of its folder are marked.
-CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/hostile tests
+# Marks alone would still import the frameworks, to find out which tests of their folders are marked.
+CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/hostile tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -50,9 +50,10 @@ bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pa
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run every test, the comparison with TensorFlow included
+test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch ## Run every test, those with TensorFlow and PyTorch included
 	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
+	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
 	MALLOC_PERTURB_=165 $(CORE_SUITE) $(PYTEST_ARGS)
@@ -64,6 +65,10 @@ test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (under a
 .PHONY: test-tensorflow
 test-tensorflow: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Compare with the real TensorFlow, bit for bit
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
+
+.PHONY: test-torch
+test-torch: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Check the ops in PyTorch: tape, forward mode, vmap, compiler
+	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
@@ -143,9 +148,13 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 	$(PIP) install -q --group tensorflow
 	@touch $@
 
-$(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow
+$(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 	@# PyTorch's own index has the build without a gigabyte of CUDA.
-	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group bench
+	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group torch
+	@touch $@
+
+$(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
+	$(PIP) install -q --group bench
 	@touch $@
 
 $(STAMPS)/lint: pyproject.toml $(STAMPS)/venv

@@ -35,11 +35,6 @@ def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out
         answer = op.shortcuts.call(values)
         if answer is not NotImplemented:
             return answer
-    if int in map(type, values):
-        values = arguments.with_sizes(op, values)
-    route = kernels.find(op, values)
-    if route is not None:
-        return _answer(op, kernels.follow(op, route, values, attrs, out))
     for value in values:
         kind = type(value)
         if kind not in interpreters:
@@ -49,6 +44,11 @@ def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out
             if out is not None:
                 raise errors.unfit(op.name, "out", f"None where an argument is {type(value).__name__}", "an array")
             return interpreter(op, values, attrs)
+    if int in map(type, values):
+        values = arguments.with_sizes(op, values)
+    route = kernels.find(op, values)
+    if route is not None:
+        return _answer(op, kernels.follow(op, route, values, attrs, out))
     return _answer(op, kernels.run(op, arguments.to_arrays(op, values), attrs, out))
 
 
@@ -79,6 +79,10 @@ def _function(op: Op) -> Callable[..., Any]:
         out = None if brought is None else kernels.Out(op, brought)
         return apply(op, values, _attrs(op, given), out)
 
+    def traced(**given: Any) -> Any:
+        return adapters.trace_for_torch(op, given)
+
+    call._torchdynamo_inline = traced  # type: ignore[attr-defined]  # the name under which PyTorch's compiler looks
     call.__name__ = call.__qualname__ = op.name
     call.__module__ = __name__
     call.__doc__ = pages.docstring(op)

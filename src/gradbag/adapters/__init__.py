@@ -23,3 +23,10 @@ def interpreter_of(kind: type) -> Callable[..., Any] | None:
             adapter = import_module(f"{__name__}.{name}")
             return adapter.interpret if adapter.takes(kind) else None
     return None
+
+
+def trace_for_torch(op: Any, given: dict[str, Any]) -> Any:
+    """What PyTorch's compiler reads in place of a raw op, perhaps before any tensor has come to us."""
+    from .torch import trace
+
+    return trace(op, given)

@@ -1,0 +1,40 @@
+"""`torch.func.vmap`: one call after the other, and the answers stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ... import errors
+from ...spec import Op
+
+
+def batched(op: Op, overload: Any) -> Callable[..., Any]:
+    """The rule of `torch.library.register_vmap` for one overload of an op."""
+
+    def rule(info: Any, in_dims: Any, *values: Any) -> Any:
+        if not info.batch_size:
+            raise errors.unfit(op.name, op.input_names[0], "at least one call to be batched", "none")
+        answers = []
+        for number in range(info.batch_size):
+            picked = [v if d is None else v.select(d, number) for v, d in zip(values, in_dims, strict=True)]
+            answers.append(overload(*picked))
+        if op.result is None:
+            return _stacked(op, 0, answers), 0
+        stacks = tuple(_stacked(op, p, column) for p, column in enumerate(zip(*answers, strict=True)))
+        return stacks, (0,) * len(stacks)
+
+    return rule
+
+
+def _stacked(op: Op, place: int, answers: Any) -> torch.Tensor:
+    shapes = {tuple(a.shape) for a in answers}
+    if len(shapes) > 1:
+        one, other = sorted(shapes)[:2]
+        name = op.outputs[place].name
+        raise errors.InvalidArgumentError(
+            f"{op.name}: vmap needs answers of one shape; {name} has {list(one)} and {list(other)}"
+        )
+    return torch.stack(tuple(answers))
