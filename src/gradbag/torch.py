@@ -100,17 +100,28 @@ class EmbeddingBag(nn.Module):  # type: ignore[misc]
 
 
 def slice(sparse: Any, start: Any, size: Any) -> Any:
-    """Cut the window of `size` that begins at `start` out of a sparse COO tensor; the gradient flows back into it."""
-    if not isinstance(sparse, torch.Tensor) or sparse.layout is not torch.sparse_coo:
-        raise errors.wrong_type("slice", "sparse", ["a sparse COO tensor"], type(sparse).__name__)
-    whole = sparse.coalesce()
-    out = raw_ops.SparseSlice(
-        indices=whole.indices().T, values=whole.values(), shape=list(whole.shape), start=start, size=size
-    )
+    """Cut the window of `size` that begins at `start` out of a sparse COO or CSR tensor; the gradient flows back.
+
+    The answer has the layout of what it was cut from.
+    """
+    layout = sparse.layout if isinstance(sparse, torch.Tensor) else None
+    if layout is torch.sparse_csr:
+        places = torch.stack([_bags(sparse.crow_indices()[:-1], sparse.col_indices().shape[0]), sparse.col_indices()])
+        values = sparse.values()
+    elif layout is torch.sparse_coo:
+        whole = sparse.coalesce()
+        places, values = whole.indices(), whole.values()
+    else:
+        given = type(sparse).__name__ if layout is None else f"a {str(layout).removeprefix('torch.')} one"
+        raise errors.wrong_type("slice", "sparse", ["a sparse COO or CSR tensor"], given)
+    out = raw_ops.SparseSlice(indices=places.T.long(), values=values, shape=list(sparse.shape), start=start, size=size)
     shape = out.output_shape.tolist()
-    return torch.sparse_coo_tensor(
-        out.output_indices.T, out.output_values, shape, is_coalesced=True, check_invariants=False
-    )
+    cut = out.output_indices.T
+    if layout is torch.sparse_coo:
+        return torch.sparse_coo_tensor(cut, out.output_values, shape, is_coalesced=True, check_invariants=False)
+    starts = torch.searchsorted(cut[0].contiguous(), torch.arange(shape[0] + 1)).to(sparse.crow_indices().dtype)
+    columns = cut[1].to(sparse.col_indices().dtype)
+    return torch.sparse_csr_tensor(starts, columns, out.output_values, shape, check_invariants=False)
 
 
 # ------------------------------------------------------------------ what stands in the bags

@@ -98,3 +98,31 @@ def test_slicing_a_sparse_tensor_with_a_gradient(cut: Any) -> None:
     expected = torch.zeros(3, 3)
     expected[:2, 1:] = 2 * dense[:2, 1:]
     torch.testing.assert_close(sparse.grad.to_dense(), expected)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize("index_dtype", [torch.int32, torch.int64], ids=["int32", "int64"])
+def test_slicing_rows_of_a_csr_tensor_with_a_gradient(index_dtype: Any) -> None:
+    dense = torch.tensor([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, 4.0], [0.0, 5.0, 0.0]])
+
+    def compressed() -> Any:
+        plain = dense.to_sparse_csr()
+        starts, columns = plain.crow_indices().to(index_dtype), plain.col_indices().to(index_dtype)
+        return torch.sparse_csr_tensor(starts, columns, plain.values(), plain.shape).requires_grad_()
+
+    with pytest.raises(RuntimeError, match="Sparse CSR tensors do not have strides"):
+        compressed()[0:2]
+    matrix = compressed()
+    cut = gradbag.torch.slice(matrix, [0, 1], [3, 2])
+    assert cut.layout is torch.sparse_csr
+    assert cut.crow_indices().dtype is index_dtype
+    torch.testing.assert_close(cut.to_dense(), dense[:3, 1:])
+    (cut.values() ** 2).sum().backward()
+    expected = torch.zeros(4, 3)
+    expected[:3, 1:] = 2 * dense[:3, 1:]
+    torch.testing.assert_close(matrix.grad.to_dense(), expected)
+
+
+def test_only_sparse_tensors_are_cut() -> None:
+    with pytest.raises(TypeError, match="sparse COO or CSR tensor"):
+        gradbag.torch.slice(torch.ones(2, 2), [0, 0], [1, 1])
