@@ -47,6 +47,11 @@ bench-growth: $(STAMPS)/package $(STAMPS)/bench ## Measure how time and memory g
 bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pages cost beyond their ops
 	$(BIN)/python benchmarks/graph.py
 
+.PHONY: bench-training
+bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTorch with nn.EmbeddingBag and with gradbag's
+	$(BIN)/python examples/train_recommender_torch.py --combiner mean
+	$(BIN)/python examples/train_recommender_torch.py --combiner sum
+
 # ------------------------------------------------------------------ check
 
 .PHONY: test
