@@ -7,6 +7,7 @@ functions that are built of them.
 
 from . import raw_ops
 from .autodiff import RowGrad, grad, jvp, value_and_grad, vjp
+from .embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
 from .functions import fill_empty_rows, segment_mean, segment_sqrt_n, segment_sum, slice
 from .memory import get_block_cache_limit, get_memory_limit, set_block_cache_limit, set_memory_limit
@@ -21,6 +22,7 @@ __all__ = [
     "RowGrad",
     "SparseTensor",
     "UnsupportedTypeError",
+    "embedding_lookup_sparse",
     "fill_empty_rows",
     "get_block_cache_limit",
     "get_memory_limit",
@@ -28,6 +30,7 @@ __all__ = [
     "grad",
     "jvp",
     "raw_ops",
+    "safe_embedding_lookup_sparse",
     "segment_mean",
     "segment_sqrt_n",
     "segment_sum",
