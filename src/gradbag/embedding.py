@@ -174,10 +174,8 @@ def _pooled(table: Any, ids: Array, rows: Array, count: int, weights: Any, combi
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    if hasattr(value, "new_tensor"):  # PyTorch's
-        import torch  # noqa: TID251  # the caller has imported it
-
-        return value.to(getattr(torch, dtype) if isinstance(dtype, str) else dtype)
+    if hasattr(value, "new_tensor"):  # PyTorch's, whose dtypes have no names in common with NumPy's
+        return value.float() if dtype == "float32" else value.to(dtype)
     return value if value.dtype == dtype else value.astype(dtype)
 
 
