@@ -45,7 +45,7 @@ def function_of(case: Case) -> tuple[Function, list[Any]]:
     op = case.op
     arrays = case.arrays
     named = zip(op.flat_inputs(len(arrays)), arrays, strict=True)
-    places = [p for p, (a, v) in enumerate(named) if a.name in op.differentiable and v.dtype.kind in "fc"]
+    places = [p for p, (a, v) in enumerate(named) if a.name in op.differentiable and dtypes.is_differentiable(v.dtype)]
     call = getattr(raw_ops, op.name)
 
     def function(*values: Any) -> Any:
