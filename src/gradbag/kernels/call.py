@@ -281,6 +281,14 @@ def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:
     return errors.Fault(kind, op.input_names[program.passes[place]], where, value, low, high)
 
 
+def refusal(op: Op, found: tuple[Any, ...]) -> errors.InvalidArgumentError:
+    """What to say of the fault that a kernel has found, for a caller that has called it without `run`."""
+    assert op.kernel is not None
+    kind, place, position, column, value, low, high = found
+    where = (position,) if column < 0 else (position, column)
+    return _named(op, errors.Fault(kind, (op.kernel.passes or op.input_names)[place], where, value, low, high))
+
+
 def _named(op: Op, fault: errors.Fault) -> errors.InvalidArgumentError:
     notes = {a.name: a.note for a in op.inputs}
     fault.hint = fault.hint or (notes.get(fault.argument, "") if fault.kind == "range" else "")
