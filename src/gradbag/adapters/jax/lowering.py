@@ -118,6 +118,6 @@ def _counted_axes(call: Call) -> list[int] | None:
 
 def _converted(value: Any, aval: Any) -> Any:
     """The value in the dtype of `aval`: XLA knows 64 bits where JAX does not."""
-    wanted = mlir.aval_to_ir_type(aval)
+    wanted = mlir.ir.RankedTensorType.get(aval.shape, mlir.dtype_to_ir_type(aval.dtype))
     return value if value.type == wanted else stablehlo.convert(wanted, value)
 

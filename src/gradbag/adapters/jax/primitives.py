@@ -57,7 +57,7 @@ class OpPrimitives:
         primitive.def_abstract_eval(lambda *free, **fixed: outlines(free, **fixed))
 
         def at_once(*values: Any, **fixed: Any) -> Any:
-            return list(arrays.from_arrays(run(fixed.pop("call"), [np.asarray(v) for v in values], **fixed)))
+            return arrays.from_arrays(run(fixed.pop("call"), [np.asarray(v) for v in values], **fixed))
 
         primitive.def_impl(at_once)
         batching.primitive_batchers[primitive] = lambda values, axes, **fixed: _batched(primitive, values, axes, fixed)
