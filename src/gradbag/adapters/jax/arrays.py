@@ -43,8 +43,8 @@ def known(value: Any) -> Any:
 
 
 def to_array(op: Op, arg: Arg, value: Any) -> Array:
-    """The memory of a JAX array, in the declared dtype."""
-    if any(device.platform != "cpu" for device in value.devices()):
+    """The memory of a JAX array, or a NumPy array behind a tracer, in the declared dtype."""
+    if isinstance(value, jax.Array) and any(device.platform != "cpu" for device in value.devices()):
         raise errors.wrong_type(op.name, arg.name, ["an array on the CPU"], f"one on {value.device}")
     wanted = name_of(op, arg, value.dtype)
     if wanted not in op.allowed(arg):

@@ -38,7 +38,7 @@ class OpPrimitives:
 
     def __init__(self, op: Op) -> None:
         self.op = op
-        self.forward = self._primitive(op.python_name, host.run, _forward_outlines)
+        self.forward = self._primitive(op.python_name, _host_forward, _forward_outlines)
         self.push = self._primitive(f"{op.python_name}_push", _host_push, _push_outlines)
         self.pull = self._primitive(f"{op.python_name}_pull", _host_pull, _pull_outlines)
         ad.primitive_jvps[self.forward] = self._forward_jvp
@@ -56,11 +56,13 @@ class OpPrimitives:
         primitive.multiple_results = True
         primitive.def_abstract_eval(lambda *free, **fixed: outlines(free, **fixed))
 
-        def at_once(*values: Any, **fixed: Any) -> Any:
-            return arrays.from_arrays(run(fixed.pop("call"), [np.asarray(v) for v in values], **fixed))
+        def on_arrays(values: Sequence[Any], fixed: dict[str, Any]) -> Any:
+            return run(values=[np.asarray(v) for v in values], **fixed)
 
-        primitive.def_impl(at_once)
-        batching.primitive_batchers[primitive] = lambda values, axes, **fixed: _batched(primitive, values, axes, fixed)
+        primitive.def_impl(lambda *values, **fixed: arrays.from_arrays(on_arrays(values, fixed)))
+        batching.primitive_batchers[primitive] = lambda values, axes, **fixed: _batched(
+            primitive, on_arrays, values, axes, fixed
+        )
         mlir.register_lowering(primitive, lowering.refuse)
         return primitive
 
@@ -210,6 +212,10 @@ def _pull_outlines(values: Sequence[Any], *, call: Call, shapes: Shapes) -> list
     return [jax.core.ShapedArray(shape, values[-1].dtype) for shape in shapes]
 
 
+def _host_forward(call: Call, values: Sequence[Any]) -> list[Any]:
+    return host.run(call, values)
+
+
 def _host_push(call: Call, values: Sequence[Any]) -> list[Any]:
     return host.push(call, values[: len(call.free)])
 
@@ -229,11 +235,22 @@ def _host_pull(call: Call, values: Sequence[Any], shapes: Shapes) -> list[Any]:
 
 
 # ------------------------------------------------------------------ vmap
-def _batched(primitive: Any, values: Sequence[Any], axes: Sequence[Any], fixed: dict[str, Any]) -> Any:
-    """One call after the other."""
+def _batched(
+    primitive: Any, on_arrays: Callable[..., Any], values: Sequence[Any], axes: Sequence[Any], fixed: dict[str, Any]
+) -> Any:
+    """One call after the other, in Python where all values are known: compiling the loop would take longer."""
     is_batched = tuple(axis is not None for axis in axes)
-    moved = [v if axis is None else jnp.moveaxis(v, axis, 0) for v, axis in zip(values, axes, strict=True)]
-    outputs = _loop(primitive, tuple(fixed.items()), is_batched)(*moved)
+    count = next(v.shape[axis] for v, axis in zip(values, axes, strict=True) if axis is not None)
+    if count and not any(isinstance(v, jax.core.Tracer) for v in values):
+        plain = [np.asarray(v) for v in values]
+        answers = [
+            on_arrays([v if axis is None else v.take(n, axis) for v, axis in zip(plain, axes, strict=True)], fixed)
+            for n in range(count)
+        ]
+        outputs = arrays.from_arrays([np.stack(column) for column in zip(*answers, strict=True)])
+    else:
+        moved = [v if axis is None else jnp.moveaxis(v, axis, 0) for v, axis in zip(values, axes, strict=True)]
+        outputs = _loop(primitive, tuple(fixed.items()), is_batched)(*moved)
     return outputs, [0] * len(outputs)
 
 
