@@ -12,7 +12,7 @@ from gradbag.spec import registry
 from gradbag.testing import assert_gradient, cases
 
 ROOT = Path(__file__).parents[1]
-FRAMEWORKS = ("import torch",)  # whose blocks run where they are installed
+FRAMEWORKS = ("import torch", "import jax")  # whose blocks run where they are installed
 
 
 def python_blocks(name: str) -> list[str]:

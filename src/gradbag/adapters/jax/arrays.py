@@ -34,7 +34,8 @@ def name_of(op: Op, arg: Arg, dtype: Any) -> str:
 
 def shown_dtype(name: str) -> np.dtype[Any]:
     """The dtype in which JAX shows an output of a declared dtype."""
-    return np.dtype(jax.dtypes.canonicalize_dtype(dtypes.numpy_dtype(name)))
+    shown: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtypes.numpy_dtype(name)))
+    return shown
 
 
 def known(value: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ... import arguments, dtypes, errors, raw_ops
@@ -109,13 +108,13 @@ def _constant(op: Op, place: int, array: Any) -> Any:
         limits = np.iinfo(shown)
         if array.min() < limits.min or array.max() > limits.max:
             raise errors.unfit(op.name, op.input_names[place], f"within {shown}, as jax_enable_x64 is off", "more")
-    return jnp.asarray(array, shown)
+    return arrays.from_arrays([array.astype(shown)])[0]  # a copy, and not traced as one of jnp.asarray would be
 
 
 def _arrays(op: Op, free: Sequence[Any], held: Sequence[Contents]) -> list[Any]:
     """All inputs in NumPy as far as they are known; zeros where the op is linear, else None."""
     call = Call(op, tuple(held), (), None, (), True)
-    found = []
+    found: list[Any] = []
     for place, value in zip(call.free, free, strict=True):
         arg = op.inputs[place]
         array = arrays.known(value)

@@ -29,9 +29,7 @@ def run(call: Call, free: Sequence[Any]) -> list[Array]:
     """The outputs as JAX shows them, filled up where the call says so."""
     op = call.op
     values = call.complete(free)
-    given = [
-        np.asarray(value, dtypes.numpy_dtype(name)) for value, name in zip(values, call.names(free), strict=True)
-    ]
+    given = [np.asarray(value, dtypes.numpy_dtype(name)) for value, name in zip(values, call.names(free), strict=True)]
     answer = raw_ops.apply(op, given, dict(call.attrs))
     found = [answer] if op.result is None else list(answer)
     wanted = call.outputs(free)

@@ -82,10 +82,8 @@ def _by_kernel(ctx: Any, operands: Sequence[Any], outlines: Sequence[Any], call:
     counts = _counted_axes(call) if program.plan is not None else [-1] * len(op.outputs)
     if program.fill is None or counts is None or (call.fill_value is not None and program.plan is None):
         return None
-    values: list[Any] = list(call.held_arrays().items())
-    given = {place: mlir.ir_constant(array) for place, array in values}
-    for place, operand in zip(call.free, operands, strict=True):
-        given[place] = operand
+    given: dict[int, Any] = {place: mlir.ir_constant(array) for place, array in call.held_arrays().items()}
+    given |= zip(call.free, operands, strict=True)
     shapes = [value.shape for value in call.complete(outlines)]
     avals_in = [jax.core.ShapedArray(shapes[p], dtypes.numpy_dtype(names[p])) for p in program.passes]
     results = [jax.core.ShapedArray(shape, dtypes.numpy_dtype(name)) for shape, name in call.outputs(outlines)]
@@ -122,4 +120,3 @@ def _converted(value: Any, aval: Any) -> Any:
     """The value in the dtype of `aval`: XLA knows 64 bits where JAX does not."""
     wanted = mlir.ir.RankedTensorType.get(aval.shape, mlir.dtype_to_ir_type(aval.dtype))
     return value if value.type == wanted else stablehlo.convert(wanted, value)
-

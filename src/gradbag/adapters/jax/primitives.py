@@ -2,8 +2,8 @@
 
 An op is three primitives: `forward` is the op itself, `push` its derivative in a direction, which is the op again on
 tangents, and `pull` the transpose of that. `push` and `pull` are linear and each other's transposes, so any order of
-either mode works. Where JAX knows all sizes, a transpose is the op's gradient rule on JAX arrays, and `pull` is left for
-the rules that cannot be traced.
+either mode works. Where JAX knows all sizes, a transpose is the op's gradient rule on JAX arrays, and `pull` is left
+for the rules that cannot be traced.
 """
 
 from __future__ import annotations
