@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.test_util import check_grads
 
 import gradbag.jax
 from gradbag import InvalidArgumentError, UnsupportedTypeError, dtypes, raw_ops, spec
@@ -162,7 +163,7 @@ def test_an_op_that_is_declared_later_is_there_too() -> None:
         call = raw_ops.SquareForJax  # type: ignore[attr-defined]
         value = jnp.arange(6.0).reshape(3, 2)
         assert jax.jit(lambda t: call(data=t))(value).tolist() == (value**2).tolist()
-        jax.test_util.check_grads(lambda t: call(data=t), (value,), order=2)
+        check_grads(lambda t: call(data=t), (value,), order=2)
     finally:
         registry.remove("SquareForJax")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import jax
@@ -43,15 +43,27 @@ def known(value: Any) -> Any:
     return value.to_concrete_value() if isinstance(value, jax.core.Tracer) else value
 
 
-def to_array(op: Op, arg: Arg, value: Any) -> Array:
+def to_array(op: Op, place: int, value: Any) -> Array:
     """The memory of a JAX array, or a NumPy array behind a tracer, in the declared dtype."""
-    if isinstance(value, jax.Array) and any(device.platform != "cpu" for device in value.devices()):
-        raise errors.wrong_type(op.name, arg.name, ["an array on the CPU"], f"one on {value.device}")
-    wanted = name_of(op, arg, value.dtype)
-    if wanted not in op.allowed(arg):
-        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), wanted)
+    if isinstance(value, jax.Array) and not _is_on_cpu(value.sharding):
+        raise errors.wrong_type(op.name, op.input_names[place], ["an array on the CPU"], f"one on {value.device}")
+    wanted = _wanted(op, place, value.dtype, has_64_bits())
     array = np.asarray(value)
-    return array if array.dtype == dtypes.numpy_dtype(wanted) else array.astype(dtypes.numpy_dtype(wanted))
+    return array if array.dtype is wanted else array.astype(wanted, copy=False)
+
+
+@lru_cache(maxsize=1024)  # a call of ten ids should cost little more than its kernel
+def _is_on_cpu(sharding: Any) -> bool:
+    return all(device.platform == "cpu" for device in sharding.device_set)
+
+
+@lru_cache(maxsize=4096)
+def _wanted(op: Op, place: int, dtype: Any, wide: bool) -> np.dtype[Any]:
+    arg = op.inputs[place]
+    name = name_of(op, arg, dtype)
+    if name not in op.allowed(arg):
+        raise errors.wrong_type(op.name, arg.name, op.allowed(arg), name)
+    return dtypes.numpy_dtype(name)
 
 
 def from_arrays(found: Sequence[Array]) -> list[Any]:
@@ -65,8 +77,12 @@ def _placed(array: Array) -> Any:
     if batched_device_put is None:
         return jax.device_put(array, _cpu())
     # jnp.asarray comes to the same function, by way of 40 microseconds of Python.
-    outline = jax.core.ShapedArray(array.shape, array.dtype)
-    return batched_device_put(outline, _sharding(), [array], [_cpu()], False)
+    return batched_device_put(_outline(array.shape, array.dtype), _sharding(), [array], [_cpu()], False)
+
+
+@lru_cache(maxsize=4096)
+def _outline(shape: tuple[int, ...], dtype: Any) -> Any:
+    return jax.core.ShapedArray(shape, dtype)
 
 
 @cache

@@ -40,8 +40,8 @@ def interpret_sized(op: Op, values: Sequence[Any], attrs: dict[str, Any], size: 
 
 def _at_once(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     given = [
-        arrays.to_array(op, arg, value) if isinstance(value, jax.Array) else value
-        for arg, value in zip(op.inputs, values, strict=True)
+        arrays.to_array(op, place, value) if isinstance(value, jax.Array) else value
+        for place, value in enumerate(values)
     ]
     if not arrays.has_64_bits():
         given = [_narrow(value) for value in given]
@@ -94,7 +94,7 @@ def _stand_in(op: Op, place: int, value: Any) -> Any:
     """A NumPy array of a JAX array's dtype, from which Python values in the call take theirs."""
     arg = op.inputs[place]
     if arrays.known(value) is not None and not isinstance(value, jax.core.Tracer):
-        arrays.to_array(op, arg, value)  # refuses what is not on the CPU
+        arrays.to_array(op, place, value)  # refuses what is not on the CPU
     name = arrays.name_of(op, arg, value.dtype)
     if name not in op.allowed(arg):
         raise errors.wrong_type(op.name, arg.name, op.allowed(arg), name)
@@ -119,7 +119,7 @@ def _arrays(op: Op, free: Sequence[Any], held: Sequence[Contents]) -> list[Any]:
         arg = op.inputs[place]
         array = arrays.known(value)
         if array is not None:
-            found.append(arrays.to_array(op, arg, array))
+            found.append(arrays.to_array(op, place, array))
         elif arg.name in op.linear:
             dtype = dtypes.numpy_dtype(arrays.name_of(op, arg, value.dtype))
             found.append(np.broadcast_to(np.zeros((), dtype), value.shape))
