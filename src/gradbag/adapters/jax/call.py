@@ -42,9 +42,9 @@ class Call:
     checked: bool  # whether the op's check of its values is done
 
     def __repr__(self) -> str:
-        sizes = {**dict(zip([self.op.input_names[p] for p in self.op.held], self.held, strict=True))}
-        sizes |= dict(zip(self.op.counted_words, self.counted, strict=True))
-        return f"{self.op.name}({', '.join(f'{name}={size}' for name, size in sizes.items())})"
+        names = [*[self.op.input_names[place] for place in self.op.held], *self.op.counted_words]
+        sizes = zip(names, (*self.held, *self.counted), strict=True)
+        return f"{self.op.name}({', '.join(f'{name}={size}' for name, size in sizes)})"
 
     @cached_property
     def free(self) -> tuple[int, ...]:

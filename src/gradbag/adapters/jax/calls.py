@@ -93,7 +93,7 @@ def _separated(op: Op, values: Sequence[Any]) -> tuple[list[Any], tuple[Contents
 def _stand_in(op: Op, place: int, value: Any) -> Any:
     """A NumPy array of a JAX array's dtype, from which Python values in the call take theirs."""
     arg = op.inputs[place]
-    if arrays.known(value) is not None and not isinstance(value, jax.core.Tracer):
+    if not isinstance(value, jax.core.Tracer):
         arrays.to_array(op, place, value)  # refuses what is not on the CPU
     name = arrays.name_of(op, arg, value.dtype)
     if name not in op.allowed(arg):
