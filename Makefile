@@ -11,7 +11,7 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
-CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/hostile tests
+CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/jax --ignore=tests/hostile tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -55,10 +55,11 @@ bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTo
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch ## Run every test, those with TensorFlow and PyTorch included
+test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax ## Run every test, those with TensorFlow, PyTorch and JAX included
 	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
+	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
 	MALLOC_PERTURB_=165 $(CORE_SUITE) $(PYTEST_ARGS)
@@ -74,6 +75,10 @@ test-tensorflow: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## C
 .PHONY: test-torch
 test-torch: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Check the ops in PyTorch: tape, forward mode, vmap, compiler
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
+
+.PHONY: test-jax
+test-jax: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/jax ## Check the ops in JAX: jit, both modes to order two, vmap, scan
+	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
@@ -156,6 +161,12 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 	@# PyTorch's own index has the build without a gigabyte of CUDA.
 	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group torch
+	@touch $@
+
+# With JAX come XLA's headers: the package is built once more, which compiles the two files that want them.
+$(STAMPS)/jax: pyproject.toml $(STAMPS)/package
+	$(PIP) install -q --group jax
+	GRADBAG_JAX=1 $(PIP) install -q --no-build-isolation --editable '.[cli,graphdef]'
 	@touch $@
 
 $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch

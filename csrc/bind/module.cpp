@@ -3,6 +3,9 @@
 
 #include "bind/families.hpp"
 #include "core/plan.hpp"
+#ifdef GRADBAG_XLA
+#include "xla/handler.hpp"
+#endif
 
 namespace nb = nanobind;
 
@@ -26,4 +29,7 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_threads(m);
     gradbag::bind_memory(m);
     gradbag::bind_shortcuts(m);
+#ifdef GRADBAG_XLA
+    gradbag::bind_xla(m);
+#endif
 }

@@ -228,7 +228,7 @@ def _run_native(op: Op, route: Route, arrays: Sequence[Array], out: Out | None) 
             memory.reserve(op.name, _scratch(op, route, sizes))
         plan = program.plan(*passed)
         if type(plan) is tuple:
-            raise _fault(op, program, plan)
+            raise _fault(op, plan)
         sizes.extend(plan.sizes)
         passed.insert(0, plan)
     elif op.size_rule is not None:
@@ -248,7 +248,7 @@ def _run_native(op: Op, route: Route, arrays: Sequence[Array], out: Out | None) 
     except ValueError:
         raise errors.changed(op.name) from None
     if fault is not None:
-        raise _fault(op, program, fault)
+        raise _fault(op, fault)
     if pool is not None:
         outputs = carriers.from_pool(op, pool, outputs)
     elif not route.has_shortcut:
@@ -275,10 +275,16 @@ def _allocated(
     return [memory.empty(*w) if v is None else v for v, w in zip(views, wanted, strict=True)]
 
 
-def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:
+def refusal(op: Op, found: tuple[Any, ...]) -> errors.InvalidArgumentError:
+    """What to say of the fault that a kernel has found, for a caller that has called it without `run`."""
+    return _named(op, _fault(op, found))
+
+
+def _fault(op: Op, found: tuple[Any, ...]) -> errors.Fault:
+    assert op.kernel is not None
     kind, place, position, column, value, low, high = found
     where = (position,) if column < 0 else (position, column)
-    return errors.Fault(kind, op.input_names[program.passes[place]], where, value, low, high)
+    return errors.Fault(kind, (op.kernel.passes or op.input_names)[place], where, value, low, high)
 
 
 def _named(op: Op, fault: errors.Fault) -> errors.InvalidArgumentError:

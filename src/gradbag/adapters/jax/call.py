@@ -1,0 +1,112 @@
+"""What of a call is fixed while it is traced: the op, its sizes, its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from ... import dtypes, errors
+from ...spec import Arg, Op
+from . import arrays
+
+Contents = int | tuple[int, ...]
+
+
+class SizeNotKnownError(errors.InvalidArgumentError):
+    """How long an output is depends on values that are traced."""
+
+
+def size_not_known(op: Op) -> SizeNotKnownError:
+    word = op.counted_words[0]
+    output = next(a for a in op.outputs if word in a.dims.words)
+    return SizeNotKnownError(
+        f"{op.name}: how many rows {output.name} has depends on values that JAX traces, and its shapes are fixed; "
+        f"give the most there can be: gradbag.jax.sized(gradbag.raw_ops.{op.name}, size=..., fill_value=...)"
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an op without its arrays. Inputs that hold sizes are no arrays: JAX must know them while it traces."""
+
+    op: Op
+    held: tuple[Contents, ...]  # of the inputs that hold sizes
+    counted: tuple[int, ...]  # the sizes that depend on values
+    fill_value: int | None  # what fills the places that are too many; None: there are none
+    attrs: tuple[tuple[str, Any], ...]
+    checked: bool  # whether the op's check of its values is done
+
+    def __repr__(self) -> str:
+        names = [*[self.op.input_names[place] for place in self.op.held], *self.op.counted_words]
+        sizes = zip(names, (*self.held, *self.counted), strict=True)
+        return f"{self.op.name}({', '.join(f'{name}={size}' for name, size in sizes)})"
+
+    @cached_property
+    def free(self) -> tuple[int, ...]:
+        """The places of the inputs that are arrays."""
+        return tuple(place for place in range(len(self.op.inputs)) if place not in self.op.held)
+
+    @cached_property
+    def linear(self) -> tuple[int, ...]:
+        """Which of the arrays the op is linear in, all of them together."""
+        return tuple(k for k, place in enumerate(self.free) if self.op.input_names[place] in self.op.linear)
+
+    @cached_property
+    def moving(self) -> tuple[int, ...]:
+        """The outputs that move with them."""
+        return tuple(p for p, a in enumerate(self.op.outputs) if a.name in self.op.differentiable_outputs)
+
+    @cached_property
+    def resting(self) -> tuple[int, ...]:
+        """The other outputs, with the count of a call that is filled up, which comes last."""
+        outputs = len(self.op.outputs) + (self.fill_value is not None)
+        return tuple(p for p in range(outputs) if p not in self.moving)
+
+    def held_arrays(self) -> dict[int, Any]:
+        """The inputs that hold sizes as NumPy arrays, by their places."""
+        return {
+            place: np.array(value, dtypes.numpy_dtype(_integer(self.op, self.op.inputs[place])))
+            for place, value in zip(self.op.held, self.held, strict=True)
+        }
+
+    def complete(self, free: Sequence[Any]) -> list[Any]:
+        """All inputs in declared order."""
+        values: list[Any] = [None] * len(self.op.inputs)
+        for place, value in (*self.held_arrays().items(), *zip(self.free, free, strict=True)):
+            values[place] = value
+        return values
+
+    def names(self, free: Sequence[Any]) -> list[str]:
+        """The names of the declared dtypes of all inputs."""
+        values = self.complete(free)
+        return [arrays.name_of(self.op, arg, value.dtype) for arg, value in zip(self.op.inputs, values, strict=True)]
+
+    def outputs(self, free: Sequence[Any]) -> list[tuple[tuple[int, ...], str]]:
+        """Shapes and declared dtypes of the outputs."""
+        held = self.held_arrays()
+        values = self.complete(free)
+        sizes = self.op.bind_shapes([v.shape for v in values], [held.get(p) for p in range(len(values))])
+        sizes.update(zip(self.op.counted_words, self.counted, strict=True))
+        bound = self.op.resolve_types(self.names(free))
+        shapes: list[Any] = [arg.dims.shape(sizes) for arg in self.op.outputs]
+        found = [(shape, bound.get(arg.dtype, arg.dtype)) for shape, arg in zip(shapes, self.op.outputs, strict=True)]
+        return found if self.fill_value is None else [*found, ((), "int32")]
+
+    def outlines(self, free: Sequence[Any]) -> list[Any]:
+        """The same as JAX shows them."""
+        return [jax.core.ShapedArray(shape, arrays.shown_dtype(name)) for shape, name in self.outputs(free)]
+
+    def padding(self) -> list[int]:
+        """What fills each output up: zeros where the op is linear, else the caller's value."""
+        fill = self.fill_value or 0
+        return [0 if place in self.moving else fill for place in range(len(self.op.outputs))]
+
+
+def _integer(op: Op, arg: Arg) -> str:
+    """The dtype of an input that holds sizes: any size fits where there is a choice."""
+    return "int64" if "int64" in op.allowed(arg) else op.allowed(arg)[0]

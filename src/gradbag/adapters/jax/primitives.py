@@ -1,0 +1,267 @@
+"""The ops of the registry as primitives of JAX, with a rule for every transformation.
+
+An op is three primitives: `forward` is the op itself, `push` its derivative in a direction, which is the op again on
+tangents, and `pull` the transpose of that. `push` and `pull` are linear and each other's transposes, so any order of
+either mode works. Where JAX knows all sizes, a transpose is the op's gradient rule on JAX arrays, and `pull` is left
+for the rules that cannot be traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ... import errors
+from ...spec import Op
+from . import arrays, host, lowering
+from .call import Call, SizeNotKnownError
+from .gradients import JaxOps
+
+namespace = JaxOps()
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class OpPrimitives:
+    """The primitives of one op.
+
+    Arrays of `forward`: the inputs that hold no sizes. Of `push`: the same with tangents for the linear ones, then the
+    resting outputs. Of `pull`: the inputs that are not linear, the resting outputs, the cotangents of the moving ones.
+    """
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.forward = self._primitive(op.python_name, _host_forward, _forward_outlines)
+        self.push = self._primitive(f"{op.python_name}_push", _host_push, _push_outlines)
+        self.pull = self._primitive(f"{op.python_name}_pull", _host_pull, _pull_outlines)
+        ad.primitive_jvps[self.forward] = self._forward_jvp
+        ad.primitive_jvps[self.push] = self._push_jvp
+        ad.primitive_jvps[self.pull] = self._pull_jvp
+        ad.primitive_transposes[self.forward] = self._forward_transpose
+        ad.primitive_transposes[self.push] = self._push_transpose
+        ad.primitive_transposes[self.pull] = self._pull_transpose
+        mlir.register_lowering(self.forward, lowering.forward, platform="cpu")
+        mlir.register_lowering(self.push, lowering.push, platform="cpu")
+        mlir.register_lowering(self.pull, lowering.by_python(_host_pull), platform="cpu")
+
+    def _primitive(self, name: str, run: Callable[..., Any], outlines: Callable[..., Any]) -> Any:
+        primitive = Primitive(name)
+        primitive.multiple_results = True
+        primitive.def_abstract_eval(lambda *free, **fixed: outlines(free, **fixed))
+
+        def on_arrays(values: Sequence[Any], fixed: dict[str, Any]) -> Any:
+            return run(values=[np.asarray(v) for v in values], **fixed)
+
+        primitive.def_impl(lambda *values, **fixed: arrays.from_arrays(on_arrays(values, fixed)))
+        batching.primitive_batchers[primitive] = lambda values, axes, **fixed: _batched(
+            primitive, on_arrays, values, axes, fixed
+        )
+        mlir.register_lowering(primitive, lowering.refuse)
+        return primitive
+
+    # ------------------------------------------------------------------ derivatives in a direction
+    def _forward_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
+        outputs = self.forward.bind(*primals, call=call)
+        moved: list[Any] = [ad.Zero(jax.typeof(y).to_tangent_aval()) for y in outputs]
+        places = [k for k, t in enumerate(tangents) if self._carries(call, k, t)]
+        if not places:
+            return outputs, moved
+        if self._rule_needs_no_values():
+            resting = [outputs[place] for place in call.resting]
+            found = self.push.bind(*_replaced(primals, tangents, call.linear), *resting, call=call)
+        else:
+            found = self._pushed_by_pulling(primals, tangents, outputs, places, call)
+        for place, value in zip(call.moving, found, strict=True):
+            moved[place] = value
+        return outputs, moved
+
+    def _carries(self, call: Call, place: int, tangent: Any) -> bool:
+        return not isinstance(tangent, ad.Zero) and self.op.input_names[call.free[place]] in self.op.differentiable
+
+    def _rule_needs_no_values(self) -> bool:
+        """Where the op is linear in all that carries a gradient, the rule cannot depend on those values."""
+        return set(self.op.linear) == set(self.op.differentiable)
+
+    def _pushed_by_pulling(
+        self, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], places: Sequence[int], call: Call
+    ) -> Any:
+        """The reverse rule is linear in its cotangents, and its transpose is the derivative in a direction."""
+
+        def pull(*cotangents: Any) -> list[Any]:
+            pulled = self._by_rule(call, primals, outputs, cotangents)
+            return [pulled[self.op.input_names[call.free[k]]] for k in places]
+
+        shapes = [jax.ShapeDtypeStruct(outputs[place].shape, outputs[place].dtype) for place in call.moving]
+        return jax.linear_transpose(pull, *shapes)([tangents[k] for k in places])
+
+    def _push_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
+        moved = self.push.bind(*_replaced(primals, tangents, call.linear), call=call)
+        return self.push.bind(*primals, call=call), moved
+
+    def _pull_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call, shapes: Shapes) -> Any:
+        first = len(primals) - len(call.moving)
+        moving = range(first, len(primals))
+        moved = self.pull.bind(*_replaced(primals, tangents, moving), call=call, shapes=shapes)
+        return self.pull.bind(*primals, call=call, shapes=shapes), moved
+
+    # ------------------------------------------------------------------ transposes
+    def _forward_transpose(self, cotangents: Sequence[Any], *values: Any, call: Call) -> Any:
+        resting: Sequence[Any] = ()
+        if call.resting:
+            zeros = [jnp.zeros(v.aval.shape, v.aval.dtype) if ad.is_undefined_primal(v) else v for v in values]
+            outputs = self.forward.bind(*zeros, call=call)
+            resting = [outputs[place] for place in call.resting]
+        moving = [cotangents[place] for place in call.moving]
+        return self._transposed(moving, values, resting, call)
+
+    def _push_transpose(self, cotangents: Sequence[Any], *values: Any, call: Call) -> Any:
+        free, resting = values[: len(call.free)], values[len(call.free) :]
+        return [*self._transposed(cotangents, free, resting, call), *[None] * len(resting)]
+
+    def _transposed(self, cotangents: Sequence[Any], free: Sequence[Any], resting: Sequence[Any], call: Call) -> Any:
+        given = [ad.instantiate_zeros(c) for c in cotangents]
+        pulled = dict(zip(call.linear, self._pulled(given, free, resting, call), strict=True))
+        return [pulled[k] if ad.is_undefined_primal(value) else None for k, value in enumerate(free)]
+
+    def _pulled(self, cotangents: Sequence[Any], free: Sequence[Any], resting: Sequence[Any], call: Call) -> list[Any]:
+        outlines = [_outline(value) if k in call.linear else value for k, value in enumerate(free)]
+        if call.fill_value is None:
+            outputs: list[Any] = [None] * len(self.op.outputs)
+            for places, found in ((call.resting, resting), (call.moving, map(_outline, cotangents))):
+                for place, value in zip(places, found, strict=True):
+                    outputs[place] = value
+            try:
+                pulled = self._by_rule(call, outlines, outputs, cotangents)
+                return [pulled[self.op.input_names[call.free[k]]] for k in call.linear]
+            except SizeNotKnownError:
+                pass  # inside the rule: Python will know it when it runs
+        self._check_rule()
+        others = [value for k, value in enumerate(free) if k not in call.linear]
+        shapes = tuple(tuple(outlines[k].shape) for k in call.linear)
+        return list(self.pull.bind(*others, *resting, *cotangents, call=call, shapes=shapes))
+
+    def _pull_transpose(self, cotangents: Sequence[Any], *values: Any, call: Call, shapes: Shapes) -> Any:
+        others, resting, moving = _pull_parts(call, values)
+        given = iter(others)
+        zeros = dict(zip(call.linear, [ad.instantiate_zeros(c) for c in cotangents], strict=True))
+        free = [zeros[k] if k in zeros else next(given) for k in range(len(call.free))]
+        pushed = self.push.bind(*free, *resting, call=call)
+        kept = [p if ad.is_undefined_primal(v) else None for p, v in zip(pushed, moving, strict=True)]
+        return [*[None] * (len(values) - len(moving)), *kept]
+
+    # ------------------------------------------------------------------ the op's own gradient rule
+    def _check_rule(self) -> None:
+        if self.op.rule is None:
+            raise errors.UnsupportedTypeError(f"{self.op.name} has no gradient")
+
+    def _by_rule(self, call: Call, free: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+        self._check_rule()
+        assert self.op.rule is not None
+        names = [a.name for a in self.op.outputs]
+        x = SimpleNamespace(**dict(zip(self.op.input_names, call.complete(free), strict=True)), **dict(call.attrs))
+        y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
+        given = dict.fromkeys(names) | {names[p]: g for p, g in zip(call.moving, cotangents, strict=True)}
+        pulled = self.op.rule(namespace, x, y, SimpleNamespace(**given))
+        missing = [name for name in self.op.differentiable if name not in pulled]
+        if missing:
+            wrong = ", ".join(missing)
+            raise errors.UnsupportedTypeError(f"{self.op.name}: the gradient rule says nothing about {wrong}")
+        return pulled
+
+
+_primitives: dict[Op, OpPrimitives] = {}
+
+
+def of(op: Op) -> OpPrimitives:
+    if op not in _primitives:
+        _primitives[op] = OpPrimitives(op)
+    return _primitives[op]
+
+
+def _outline(value: Any) -> Any:
+    aval = value.aval if ad.is_undefined_primal(value) else value
+    return host.Outline(tuple(aval.shape), aval.dtype)
+
+
+def _replaced(primals: Sequence[Any], tangents: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    """The primals with the tangents in some places."""
+    return [
+        ad.instantiate_zeros(t) if place in places else p
+        for place, (p, t) in enumerate(zip(primals, tangents, strict=True))
+    ]
+
+
+# ------------------------------------------------------------------ outputs without data, and on NumPy arrays
+def _forward_outlines(values: Sequence[Any], *, call: Call) -> list[Any]:
+    return call.outlines(values)
+
+
+def _push_outlines(values: Sequence[Any], *, call: Call) -> list[Any]:
+    outlines = call.outlines(values[: len(call.free)])
+    return [outlines[place] for place in call.moving]
+
+
+def _pull_outlines(values: Sequence[Any], *, call: Call, shapes: Shapes) -> list[Any]:
+    return [jax.core.ShapedArray(shape, values[-1].dtype) for shape in shapes]
+
+
+def _host_forward(call: Call, values: Sequence[Any]) -> list[Any]:
+    return host.run(call, values)
+
+
+def _host_push(call: Call, values: Sequence[Any]) -> list[Any]:
+    return host.push(call, values[: len(call.free)])
+
+
+def _pull_parts(call: Call, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    others = len(call.free) - len(call.linear)
+    first = others + len(call.resting)
+    return values[:others], values[others:first], values[first:]
+
+
+def _host_pull(call: Call, values: Sequence[Any], shapes: Shapes) -> list[Any]:
+    others, resting, moving = _pull_parts(call, values)
+    given = iter(others)
+    outlines = {k: host.Outline(shape, moving[0].dtype) for k, shape in zip(call.linear, shapes, strict=True)}
+    free = [outlines[k] if k in outlines else next(given) for k in range(len(call.free))]
+    return host.pull(call, free, resting, moving)
+
+
+# ------------------------------------------------------------------ vmap
+def _batched(
+    primitive: Any, on_arrays: Callable[..., Any], values: Sequence[Any], axes: Sequence[Any], fixed: dict[str, Any]
+) -> Any:
+    """One call after the other, in Python where all values are known: compiling the loop would take longer."""
+    is_batched = tuple(axis is not None for axis in axes)
+    count = next(v.shape[axis] for v, axis in zip(values, axes, strict=True) if axis is not None)
+    if count and not any(isinstance(v, jax.core.Tracer) for v in values):
+        plain = [np.asarray(v) for v in values]
+        answers = [
+            on_arrays([v if axis is None else v.take(n, axis) for v, axis in zip(plain, axes, strict=True)], fixed)
+            for n in range(count)
+        ]
+        outputs = arrays.from_arrays([np.stack(column) for column in zip(*answers, strict=True)])
+    else:
+        moved = [v if axis is None else jnp.moveaxis(v, axis, 0) for v, axis in zip(values, axes, strict=True)]
+        outputs = _loop(primitive, tuple(fixed.items()), is_batched)(*moved)
+    return outputs, [0] * len(outputs)
+
+
+@lru_cache(maxsize=1024)  # so that the next call need not be compiled again
+def _loop(primitive: Any, fixed: tuple[tuple[str, Any], ...], is_batched: tuple[bool, ...]) -> Callable[..., Any]:
+    def loop(*values: Any) -> Any:
+        def step(picked: Sequence[Any]) -> Any:
+            given = iter(picked)
+            one = [next(given) if batched else v for v, batched in zip(values, is_batched, strict=True)]
+            return primitive.bind(*one, **dict(fixed))
+
+        return jax.lax.map(step, [v for v, batched in zip(values, is_batched, strict=True) if batched])
+
+    return jax.jit(loop)  # type: ignore[no-any-return]
