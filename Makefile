@@ -11,7 +11,8 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
-CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/jax --ignore=tests/hostile tests
+FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
+CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -60,6 +61,7 @@ test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
+	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
 	MALLOC_PERTURB_=165 $(CORE_SUITE) $(PYTEST_ARGS)
@@ -79,6 +81,10 @@ test-torch: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Check the o
 .PHONY: test-jax
 test-jax: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/jax ## Check the ops in JAX: jit, both modes to order two, vmap, scan
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
+
+.PHONY: test-frameworks
+test-frameworks: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax ## Compare the frameworks with each other, and execute docs/migration.md
+	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
