@@ -1,0 +1,86 @@
+// After every edit: the server's check, and within a second the journal.
+import type { StoreApi } from "zustand";
+import { api, reason } from "../api/client";
+import type { Document, Problem } from "../api/types";
+import type { Store } from "./types";
+
+const CHECK_AFTER = 60;
+const JOURNAL_AFTER = 500;
+
+export function checking(store: StoreApi<Store>): void {
+  let checkTimer: ReturnType<typeof setTimeout> | null = null;
+  let journalTimer: ReturnType<typeof setTimeout> | null = null;
+  let asked: AbortController | null = null;
+  let sequence = Date.now(); // a page opened again goes on after its former edits
+
+  const check = async () => {
+    checkTimer = null;
+    asked?.abort();
+    asked = new AbortController();
+    const { document, file } = store.getState();
+    try {
+      const found = await api.check({ page: document, path: file.path }, asked.signal);
+      if (store.getState().document !== document) return; // a newer check is on its way
+      store.setState({ check: found, checkedDocument: document, problemsOf: byNode(found.problems) });
+    } catch (problem) {
+      if (problem instanceof DOMException) return; // aborted by a newer one
+      store.getState().say(reason(problem));
+    }
+  };
+
+  const journal = async () => {
+    journalTimer = null;
+    const { document, file, session } = store.getState();
+    if (session?.readonly || document === file.savedDocument || file.save === "saving") return;
+    sequence += 1;
+    try {
+      await api.journal(file.journal, document, sequence);
+      store.setState((state) =>
+        state.document === document && state.file.save !== "saving"
+          ? { file: { ...state.file, save: "journaled" } }
+          : {},
+      );
+    } catch (problem) {
+      store.setState((state) => ({ file: { ...state.file, save: "failed" } }));
+      store.getState().say(`Not kept safe: ${reason(problem)}`);
+    }
+  };
+
+  store.subscribe((state, before) => {
+    if (state.document !== before.document || state.session !== before.session) {
+      if (!state.session) return;
+      if (checkTimer) clearTimeout(checkTimer);
+      checkTimer = setTimeout(check, CHECK_AFTER);
+    }
+    if (state.document !== before.document && isEdit(state, before)) {
+      // Not put off by further edits: while someone types on and on, it is kept too.
+      journalTimer ??= setTimeout(journal, JOURNAL_AFTER);
+    }
+  });
+}
+
+function isEdit(state: Store, before: Store): boolean {
+  return state.file.journal === before.file.journal && state.document !== state.file.savedDocument;
+}
+
+function byNode(problems: Problem[]): Map<string, Problem[]> {
+  const found = new Map<string, Problem[]>();
+  for (const problem of problems) found.set(problem.node, [...(found.get(problem.node) ?? []), problem]);
+  return found;
+}
+
+/** The check of the document as it is now; waits for the one under way. */
+export function settled(store: StoreApi<Store>, document: Document): Promise<void> {
+  return new Promise((done) => {
+    if (store.getState().checkedDocument === document) return done();
+    const timer = setTimeout(finish, 5000);
+    const stop = store.subscribe((state) => {
+      if (state.checkedDocument === document) finish();
+    });
+    function finish() {
+      clearTimeout(timer);
+      stop();
+      done();
+    }
+  });
+}
