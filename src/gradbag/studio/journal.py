@@ -12,7 +12,6 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -32,11 +31,7 @@ class Entry:
     path: str
     sequence: int
     saved_at: str
-    page: Any  # msgspec.Raw
-
-
-# The annotation is a string here, and msgspec reads the real one.
-Entry.__annotations__["page"] = msgspec.Raw
+    page: msgspec.Raw
 
 
 def checked_journal(path: str) -> str:
