@@ -72,7 +72,7 @@ function ColourBar({ heat, dtype, height, dark }: { heat: Heat; dtype: string; h
   if (range === null) return <div className="heat-scale">no numbers</div>;
   return (
     <div className="heat-scale" style={{ height }}>
-      <canvas ref={canvas} className="heat-bar" width={8} height={128} role="presentation" />
+      <canvas ref={canvas} className="heat-bar" width={8} height={128} />
       <span className="heat-ends">
         <span>{formatNumber(range.most, dtype)}</span>
         {range.diverging && <span>0</span>}
