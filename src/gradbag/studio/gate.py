@@ -72,7 +72,7 @@ class Gate:
         except TimeoutError:
             text = f"This took longer than {self.limits.request_seconds:g} seconds and was given up."
             await answer.refuse(scope, receive, Refused(504, "timeout", text))
-        except Exception as problem:  # noqa: BLE001  # nothing may end the server, or tell its insides
+        except Exception as problem:  # nothing may end the server, or tell its insides
             where = f"{scope['method']} {scope['path'][:80]!r}"
             log.error("%s failed: %s", where, type(problem).__name__, exc_info=problem)
             await answer.refuse(scope, receive, Refused(500, "internal", "Something went wrong inside the studio."))

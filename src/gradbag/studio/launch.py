@@ -6,8 +6,10 @@ import errno
 import html
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +27,12 @@ LAST_SECONDS = 1  # for what is under way when it ends
 
 
 def serve(
-    folder: Path, port: int | None = None, *, browser: bool = True, limits: Limits | None = None, state: Path | None = None
+    folder: Path,
+    port: int | None = None,
+    *,
+    browser: bool = True,
+    limits: Limits | None = None,
+    state: Path | None = None,
 ) -> None:
     """Serve a folder until Ctrl-C."""
     limits, state = limits or Limits(), state or state_folder()
@@ -49,11 +56,12 @@ def serve(
     )
     logging.basicConfig(level=logging.ERROR, format="gradbag studio: %(message)s")
     door = Door(state, address, session.token, shown=browser)
-    server = Server(config, door)
     print(f"gradbag studio shows {folder} at {door.printed}")
     print("Ctrl-C ends it; what is not saved is kept.", flush=True)
+    signal.signal(signal.SIGTERM, _end)
+    threading.Thread(target=door.open, daemon=True).start()  # the socket listens: it will be answered
     try:
-        server.run(sockets=[listening])
+        uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:
         pass
     finally:
@@ -61,17 +69,9 @@ def serve(
         listening.close()
 
 
-class Server(uvicorn.Server):
-    """Opens the browser when there is something to see."""
-
-    def __init__(self, config: uvicorn.Config, door: Door) -> None:
-        super().__init__(config)
-        self._door = door
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._door.open()
+def _end(number: int, _: object) -> None:
+    """Ended by another program: the same way out as Ctrl-C, but told in the exit code."""
+    raise SystemExit(128 + number)
 
 
 class Door:

@@ -17,19 +17,17 @@ from .files import EXAMPLE, Stale
 from .journal import Entry, checked_journal, is_untitled
 from .studio import Studio, studio_of
 
-Raw = msgspec.Raw
-
 
 @dataclass
 class Save:
-    page: Raw
+    page: msgspec.Raw
     version: str | None = None
     force: bool = False
 
 
 @dataclass
 class State:
-    page: Raw
+    page: msgspec.Raw
     sequence: int = 0
 
 
@@ -59,7 +57,7 @@ async def open_page(request: Request) -> Response:
     entry = None if path.startswith(EXAMPLE) else await asyncio.to_thread(studio.journal.last, path)
     return json(
         {
-            "page": Raw(page),
+            "page": msgspec.Raw(page),
             "path": path,
             "version": files.digest(content),
             "trusted": path.startswith(EXAMPLE) or studio.trust.knows(content),
@@ -84,7 +82,7 @@ async def _recovered(studio: Studio, path: str, entry: Entry | None, page: bytes
         found = await studio.check("document", entry.page, None if is_untitled(path) else path)
     except Refused:
         return None
-    return None if found == page else {"page": Raw(found), "saved_at": entry.saved_at}
+    return None if found == page else {"page": msgspec.Raw(found), "saved_at": entry.saved_at}
 
 
 async def save_page(request: Request) -> Response:
@@ -105,7 +103,7 @@ async def save_page(request: Request) -> Response:
             await asyncio.to_thread(studio.trust.add, made["text"])
         await asyncio.to_thread(studio.journal.drop, path)
     studio.events.tell({"type": "files"})
-    return json({"version": version, "page": Raw(made["page"])})
+    return json({"version": version, "page": msgspec.Raw(made["page"])})
 
 
 async def _is_own(studio: Studio, path: str, version: str | None) -> bool:
@@ -123,7 +121,7 @@ async def _stale(studio: Studio, path: str, current: bytes | None) -> Refused:
     if current is None:
         return Refused(409, "stale", f"{path} is not there any more: save it again to make it anew.", current=None)
     try:
-        page: Any = Raw(await studio.check("document", current, path))
+        page: Any = msgspec.Raw(await studio.check("document", current, path))
     except Refused:
         page = None
     text = f"{path} has been changed since this tab opened it."

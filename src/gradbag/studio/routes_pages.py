@@ -16,12 +16,10 @@ from starlette.routing import Route
 from .answers import Refused, attachment, json, read, too_long
 from .studio import studio_of
 
-Raw = msgspec.Raw
-
 
 @dataclass
 class OnPage:
-    page: Raw
+    page: msgspec.Raw
     path: str | None = None
 
 

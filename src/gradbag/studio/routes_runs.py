@@ -18,13 +18,12 @@ from .files import EXAMPLE
 from .journal import is_untitled
 from .studio import Studio, studio_of
 
-Raw = msgspec.Raw
 HASH = re.compile(r"[0-9a-f]{8,128}")
 
 
 @dataclass
 class Run:
-    page: Raw
+    page: msgspec.Raw
     path: str | None = None
     run: str | None = None
     targets: list[str] | None = None
@@ -34,7 +33,7 @@ class Run:
 
 @dataclass
 class Step:
-    page: Raw
+    page: msgspec.Raw
     path: str | None = None
     targets: list[str] | None = None
     id: str | None = None
@@ -53,7 +52,7 @@ class Trusting:
 
 @dataclass
 class Lens:
-    page: Raw
+    page: msgspec.Raw
     path: str | None = None
     node: str = ""
     port: str = ""

@@ -337,6 +337,11 @@ def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[dict[str, st
 
 
 # ------------------------------------------------------------------ telling
+def _is_known(node: Node) -> bool:
+    """Whether its values were there before the run: a constant, or what follows from one."""
+    return bool(node.known) and all(value is not None for value in node.known)
+
+
 class Show:
     """Tells the web process, and through it every tab, how a run goes."""
 
@@ -349,7 +354,7 @@ class Show:
         self._loud = True
         self._values_at = self._progress_at = 0.0
 
-    def _tell(self, kind: str, **event: Any) -> None:
+    def _tell(self, kind: str, /, **event: Any) -> None:
         body = msgspec.json.encode({"type": kind, "id": self._run, **event})
         said = {"type": kind, "run": self._run, "event": body}
         if kind == "node":
@@ -367,14 +372,14 @@ class Show:
             self._told_progress(0, 1, step == 0)
 
     def running(self, node: Node) -> None:
-        if self._loud and node.name in self._page.nodes and not node.known:
+        if self._loud and node.name in self._page.nodes and not _is_known(node):
             self._tell("node", node=node.name, state="running")
 
     def done(self, node: Node, outputs: Sequence[Array], seconds: float, cached: bool) -> None:
         name = node.name
         self.made[name] = list(outputs)
         key = self._sheet.keys.get(name)
-        if node.known and key is not None and self._sheet.computed.get(name) == key:
+        if _is_known(node) and key is not None and self._sheet.computed.get(name) == key:
             cached = True  # a constant, as it was
         self._sheet.values[name], self._sheet.computed[name] = list(outputs), key
         if name not in self._page.nodes:
@@ -387,9 +392,7 @@ class Show:
                 {**values.described(port, array), "hash": self._store.put(array)}
                 for port, array in zip(ports, outputs, strict=False)
             ]
-            self._tell(
-                "node", node=name, state="cached" if cached else "done", key=key, seconds=seconds, outputs=shown
-            )
+            self._tell("node", node=name, state="cached" if cached else "done", key=key, seconds=seconds, outputs=shown)
 
     def progress(self, done: int, total: int) -> None:
         if self._steps == 1:
@@ -420,6 +423,4 @@ class Show:
         self._tell("error", **said)
 
     def finished(self, state: str, seconds: float, mismatches: list[dict[str, str]]) -> None:
-        self._tell(
-            "finished", state=state, seconds=seconds, ran=self._ran, cached=self._cached, mismatches=mismatches
-        )
+        self._tell("finished", state=state, seconds=seconds, ran=self._ran, cached=self._cached, mismatches=mismatches)

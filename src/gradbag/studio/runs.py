@@ -49,7 +49,7 @@ class Runs:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def submit(self, kind: str, fields: dict[str, Any], id: str | None = None) -> Job:  # noqa: A002
+    def submit(self, kind: str, fields: dict[str, Any], id: str | None = None) -> Job:
         if len(self._waiting) >= self._limits.queued_runs:
             most = self._limits.queued_runs
             raise Refused(409, "busy", f"{most} runs are waiting already: stop one, or wait for it.")
@@ -118,7 +118,7 @@ class Runs:
         self._events.tell(message["event"])
 
     # ------------------------------------------------------------------ stopping
-    async def stop(self, id: str) -> None:  # noqa: A002
+    async def stop(self, id: str) -> None:
         """First it is asked to; a run that goes on all the same is ended together with its process."""
         for job in list(self._waiting):
             if job.id == id:

@@ -81,9 +81,7 @@ class Trust:
 
 
 def _outline(nodes: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-    return frozenset(
-        (name, str(entry.get("op"))) for name, entry in nodes.items() if isinstance(entry, dict)
-    )
+    return frozenset((name, str(entry.get("op"))) for name, entry in nodes.items() if isinstance(entry, dict))
 
 
 def _user_key(state: Path) -> bytes:

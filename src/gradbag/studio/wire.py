@@ -20,7 +20,7 @@ _decoder = msgspec.msgpack.Decoder()
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    body = _encoder.encode(message)
+    body: bytes = _encoder.encode(message)
     return len(body).to_bytes(LENGTH, "little") + body
 
 
