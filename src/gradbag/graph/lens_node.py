@@ -58,6 +58,7 @@ class Call:
         }
         self._evaluations: list[tuple[list[Array], list[Array]]] | None = None
         self._bases: dict[bool, tuple[list[Array], list[Array] | None]] = {}
+        self._left_out: dict[tuple[int, int], Masks] = {}
         self._probed: dict[tuple[int, int], Masks | None] = {}
 
     # ------------------------------------------------------------------ questions
@@ -234,13 +235,23 @@ class Call:
             return None
         found = np.zeros(value.shape, bool)
         for unit in self._units(place, np.ones(value.shape, bool)):
+            if self._dismissed(place, unit, lit):
+                continue
             changed = self._changed(place, unit)
             if changed is None:
                 self.unfinished = self.args[place].name
                 break
-            if any(c is not None and m is not None and (c & m).any() for c, m in zip(changed, lit, strict=True)):
+            if any(_meet(c, m) for c, m in zip(changed, lit, strict=True)):
                 _light(found, unit, self._by_rows(place))
         return found if found.any() else None
+
+    def _dismissed(self, place: int, unit: int, lit: Masks) -> bool:
+        """Whether leaving a record out tells already that it has nothing to do with what is lit."""
+        values, before = self._plain(place)
+        if before is None or (place, unit) in self._probed or not self.budget.spend():
+            return False
+        removed = self._removed(place, unit, values, before)
+        return all(m is None or (gone is not None and not _meet(gone, m)) for gone, m in zip(removed, lit, strict=True))
 
     def _by_rows(self, place: int) -> bool:
         return self._record(place) != "" and self.inputs[place].ndim > 0
@@ -279,7 +290,10 @@ class Call:
 
     def _removed(self, place: int, unit: int, values: Sequence[Array], before: Sequence[Array]) -> Masks:
         """What changes when a record is left out, of the outputs that are no list of the same records."""
+        if (place, unit) in self._left_out:
+            return self._left_out[place, unit]
         found: Masks = [None] * len(before)
+        self._left_out[place, unit] = found
         word = self._record(place)
         apart = [k for k, a in enumerate(self.op.outputs) if a.dims.terms[:1] != (word,)]
         after = self._run(self._without(values, word, unit)) if word and self._by_rows(place) and apart else None
@@ -339,37 +353,38 @@ class Call:
     def _alternatives(self, place: int, unit: int, values: Sequence[Array]) -> Iterator[list[Array]]:
         """Outputs of calls in which one unit of an input is something else that the op takes."""
         value = values[place]
-        count = 0
-        for changed in self._others(place, unit, values):
-            if not self.budget.spend():
-                return
-            after = self._run([*values[:place], changed.astype(value.dtype), *values[place + 1 :]])
-            if after is not None:
-                yield after
-                count += 1
-                if count == MOST_ALTERNATIVES:
+        for others in (self._replaced, self._swapped):
+            count = 0
+            for changed in others(place, unit, values):
+                if not self.budget.spend():
                     return
+                after = self._run([*values[:place], changed.astype(value.dtype), *values[place + 1 :]])
+                if after is not None:
+                    yield after
+                    count += 1
+                if count == MOST_ALTERNATIVES:
+                    break
+            if count or not self._whole(self.args[place]):
+                return
 
-    def _others(self, place: int, unit: int, values: Sequence[Array]) -> Iterator[Array]:
-        value = values[place]
-        rows = self._by_rows(place)
-        old = value[unit] if rows else value.reshape(-1)[unit]
+    def _replaced(self, place: int, unit: int, values: Sequence[Array]) -> Iterator[Array]:
         for new in self._candidates(place, unit, values):
-            changed = value.copy()
-            if rows:
-                changed[unit] = new
-            else:
-                changed.reshape(-1)[unit] = new
+            changed = values[place].copy()
+            self._rows(place, changed)[unit] = new
             yield changed
-        if self._whole(self.args[place]):
-            # A permutation stays one when two of its entries change places.
-            flat = value if rows else value.reshape(-1)
-            for other in (unit + 1, unit - 1, 0, len(flat) - 1):
-                if 0 <= other < len(flat) and other != unit and not np.array_equal(flat[other], old):
-                    changed = value.copy()
-                    seen = changed if rows else changed.reshape(-1)
-                    seen[unit], seen[other] = flat[other].copy(), np.copy(old)
-                    yield changed
+
+    def _swapped(self, place: int, unit: int, values: Sequence[Array]) -> Iterator[Array]:
+        """A permutation stays one when two of its entries change places."""
+        rows = self._rows(place, values[place])
+        for other in (unit + 1, unit - 1, 0, len(rows) - 1):
+            if 0 <= other < len(rows) and not np.array_equal(rows[other], rows[unit]):
+                changed = values[place].copy()
+                self._rows(place, changed)[[unit, other]] = rows[[other, unit]]
+                yield changed
+
+    def _rows(self, place: int, value: Array) -> Array:
+        """An input by its units."""
+        return value if self._by_rows(place) else value.reshape(-1)
 
     def _candidates(self, place: int, unit: int, values: Sequence[Array]) -> Iterator[Any]:
         value = values[place]
@@ -411,6 +426,10 @@ class Call:
 # ------------------------------------------------------------------ masks
 def _either(one: Mask | None, other: Mask | None) -> Mask | None:
     return other if one is None else one if other is None else one | other
+
+
+def _meet(one: Mask | None, other: Mask | None) -> bool:
+    return one is not None and other is not None and bool((one & other).any())
 
 
 def _nonzero(value: Any, shape: tuple[int, ...]) -> Mask:
