@@ -16,8 +16,9 @@ type Props = {
   compact?: boolean;
 };
 
-const COMPACT = { rows: 8, columns: 6, width: 190, height: 96 };
-const WIDE = { rows: 64, columns: 64, width: 260, height: 180 };
+// Inside a block there is room for about a hundred pixels of height.
+const COMPACT = { rows: 5, columns: 6, elements: 18, width: 112, height: 70 };
+const WIDE = { rows: 64, columns: 64, elements: 64, width: 240, height: 180 };
 
 function sameProps(a: Props, b: Props): boolean {
   // A handler is new with every drawing of a block; what it does with a row stays.
@@ -55,7 +56,7 @@ function Body({ value, lensRows, onRow, room }: Omit<Props, "compact"> & { room:
   if (size === 0) return <div className="preview-empty">empty {shapeText(shape)}</div>;
   if (shape.length === 0) return <Scalar value={value} lit={lensRows !== null && lensRows.length > 0} onRow={onRow} />;
   if (value.table !== null) {
-    if (shape.length === 1) return <Vector value={value} lensRows={lensRows} onRow={onRow} most={room.rows * 2} />;
+    if (shape.length === 1) return <Vector value={value} lensRows={lensRows} onRow={onRow} most={room.elements} />;
     const shown = shownTable(value.table, dtype, shape, room, lensRows);
     if (shown) return <Table shown={shown} label={label(value)} lensRows={lensRows} onRow={onRow} />;
   }
@@ -74,7 +75,7 @@ function Body({ value, lensRows, onRow, room }: Omit<Props, "compact"> & { room:
     );
   }
   if (summary?.histogram) {
-    return <Histogram histogram={summary.histogram} dtype={dtype} width={room.width} height={room.height / 1.6} />;
+    return <Histogram histogram={summary.histogram} dtype={dtype} width={room.width} height={room.height * 0.7} />;
   }
   return (
     <div className="preview-empty">

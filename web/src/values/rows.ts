@@ -30,7 +30,8 @@ export function shownTable(
   if (tensor === null || tensor.cells.length !== sizeOf(shape)) return null;
   const count = shape[0] ?? 1;
   const width = sizeOf(shape.slice(1));
-  const rows = chosenRows(count, room.rows, lit);
+  // The line that says how many are left out takes the place of a row.
+  const rows = chosenRows(count, count <= room.rows ? room.rows : room.rows - 1, lit);
   const columns = width <= room.columns ? width : room.columns - 1;
   const texts: string[][] = rows.map(() => []);
   for (let column = 0; column < columns; column += 1) {
