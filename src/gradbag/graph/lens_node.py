@@ -25,6 +25,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Masks = list[Mask | None]
 
 MOST_ALTERNATIVES = 3
+WORTH_HALVING = 64  # records of an input, of which half are left out at once, and so on
 MOST_SEEN = 1024  # elements of an input that may be a setting
 _FOLLOWED = "float64"  # the dtype as which values are followed
 _PROBLEMS = (errors.Error, ValueError, TypeError, IndexError, KeyError, ArithmeticError, AttributeError)
@@ -58,7 +59,7 @@ class Call:
         }
         self._evaluations: list[tuple[list[Array], list[Array]]] | None = None
         self._bases: dict[bool, tuple[list[Array], list[Array] | None]] = {}
-        self._left_out: dict[tuple[int, int], Masks] = {}
+        self._left_out: dict[tuple[int, int, int], Masks] = {}
         self._probed: dict[tuple[int, int], Masks | None] = {}
 
     # ------------------------------------------------------------------ questions
@@ -83,7 +84,7 @@ class Call:
             for unit in self._units(place, mask):
                 changed = self._changed(place, unit)
                 if changed is None:
-                    self.unfinished = self.args[place].name
+                    self.unfinished = self.unfinished or self.args[place].name
                     break
                 for index, one in enumerate(changed):
                     if place not in told or not carrying[index]:
@@ -234,23 +235,41 @@ class Call:
         if not any(mask is not None and mask.any() for mask in lit):
             return None
         found = np.zeros(value.shape, bool)
-        for unit in self._units(place, np.ones(value.shape, bool)):
-            if self._dismissed(place, unit, lit):
-                continue
+        for unit in self._suspects(place, lit):
             changed = self._changed(place, unit)
             if changed is None:
-                self.unfinished = self.args[place].name
+                self.unfinished = self.unfinished or self.args[place].name
                 break
             if any(_meet(c, m) for c, m in zip(changed, lit, strict=True)):
                 _light(found, unit, self._by_rows(place))
         return found if found.any() else None
 
-    def _dismissed(self, place: int, unit: int, lit: Masks) -> bool:
-        """Whether leaving a record out tells already that it has nothing to do with what is lit."""
-        values, before = self._plain(place)
-        if before is None or (place, unit) in self._probed or not self.budget.spend():
+    def _suspects(self, place: int, lit: Masks) -> Iterator[int]:
+        """The units that may have to do with what is lit: leaving out many records at once dismisses most of them."""
+        count = len(self._rows(place, self.inputs[place]))
+        # Random numbers cannot be the same by chance; what is filled in for many records can be what one of them was.
+        alone = count < WORTH_HALVING or any(
+            m is not None and not c for m, c in zip(lit, self._carrying(), strict=True)
+        )
+        waiting = [(k, k + 1) for k in reversed(range(count))] if alone else [(0, count)]
+        while waiting:
+            start, end = waiting.pop()
+            if self._dismissed(place, slice(start, end), lit):
+                continue
+            if end - start == 1:
+                yield start
+            else:
+                middle = (start + end) // 2
+                waiting += [(middle, end), (start, middle)]
+
+    def _dismissed(self, place: int, units: slice, lit: Masks) -> bool:
+        """Whether leaving records out tells already that they have nothing to do with what is lit."""
+        if not self._record(place) or not self._by_rows(place):
             return False
-        removed = self._removed(place, unit, values, before)
+        values, before = self._plain(place)
+        if before is None or not self.budget.spend():
+            return False
+        removed = self._removed(place, units, values, before)
         return all(m is None or (gone is not None and not _meet(gone, m)) for gone, m in zip(removed, lit, strict=True))
 
     def _by_rows(self, place: int) -> bool:
@@ -283,26 +302,26 @@ class Call:
         if before is None:
             return found
         tried = [_changes(self.op.outputs, before, after) for after in self._alternatives(place, unit, values)]
-        removed = self._removed(place, unit, values, before)
+        removed = self._removed(place, slice(unit, unit + 1), values, before)
         for index in range(len(found)):
             found[index] = self._summed(place, index, unit, [masks[index] for masks in tried], removed[index])
         return found
 
-    def _removed(self, place: int, unit: int, values: Sequence[Array], before: Sequence[Array]) -> Masks:
-        """What changes when a record is left out, of the outputs that are no list of the same records."""
-        if (place, unit) in self._left_out:
-            return self._left_out[place, unit]
-        found: Masks = [None] * len(before)
-        self._left_out[place, unit] = found
-        word = self._record(place)
-        apart = [k for k, a in enumerate(self.op.outputs) if a.dims.terms[:1] != (word,)]
-        after = self._run(self._without(values, word, unit)) if word and self._by_rows(place) and apart else None
-        if after is not None:
-            gives = {a.gives for a in self.args if a.dims.terms[:1] == (word,)}
-            changes = _changes(self.op.outputs, before, after, gives)
-            for index in apart:
-                found[index] = changes[index]
-        return found
+    def _removed(self, place: int, units: slice, values: Sequence[Array], before: Sequence[Array]) -> Masks:
+        """What changes when records are left out, of the outputs that are no list of the same records."""
+        key = (place, units.start, units.stop)
+        if key not in self._left_out:
+            found: Masks = [None] * len(before)
+            word = self._record(place)
+            apart = [k for k, a in enumerate(self.op.outputs) if a.dims.terms[:1] != (word,)]
+            after = self._run(self._without(values, word, units)) if word and self._by_rows(place) and apart else None
+            if after is not None:
+                gives = {a.gives for a in self.args if a.dims.terms[:1] == (word,)}
+                changes = _changes(self.op.outputs, before, after, gives)
+                for index in apart:
+                    found[index] = changes[index]
+            self._left_out[key] = found
+        return self._left_out[key]
 
     def _summed(self, place: int, index: int, unit: int, tried: list[Mask], removed: Mask | None) -> Mask | None:
         if not tried and removed is None:
@@ -344,9 +363,9 @@ class Call:
     def _random(self, shape: tuple[int, ...]) -> Array:
         return np.sign(self.rng.standard_normal(shape)) * self.rng.uniform(0.5, 4.0, shape)
 
-    def _without(self, values: Sequence[Array], word: str, row: int) -> list[Array]:
+    def _without(self, values: Sequence[Array], word: str, units: slice) -> list[Array]:
         return [
-            np.delete(v, row, 0) if a.dims.terms[:1] == (word,) and v.ndim else v
+            np.concatenate([v[: units.start], v[units.stop :]]) if a.dims.terms[:1] == (word,) and v.ndim else v
             for v, a in zip(values, self.args, strict=True)
         ]
 
