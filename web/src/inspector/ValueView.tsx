@@ -51,37 +51,31 @@ export const ValueView = memo(function ValueView({ node, value, stale }: Props) 
         </span>
         {stale && <span className="inspector-stale">stale: run again</span>}
       </h3>
-      {tabs.length > 1 && (
-        <div className="inspector-tabs" role="tablist" aria-label={`Views of ${value.name}`}>
-          {tabs.map((one) => (
-            <button
-              key={one}
-              type="button"
-              role="tab"
-              id={`${id}-${one}`}
-              aria-selected={one === tab}
-              aria-controls={`${id}-panel`}
-              tabIndex={one === tab ? 0 : -1}
-              onClick={() => setChosen(one)}
-              onKeyDown={(event) => {
-                const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-                if (step === 0) return;
-                event.preventDefault();
-                const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length] as Tab;
-                setChosen(next);
-                document.getElementById(`${id}-${next}`)?.focus();
-              }}
-            >
-              {NAMES[one]}
-            </button>
-          ))}
-        </div>
-      )}
-      <div
-        role={tabs.length > 1 ? "tabpanel" : undefined}
-        id={`${id}-panel`}
-        aria-labelledby={tabs.length > 1 ? `${id}-${tab}` : undefined}
-      >
+      <div className="inspector-tabs" role="tablist" aria-label={`Views of ${value.name}`}>
+        {tabs.map((one) => (
+          <button
+            key={one}
+            type="button"
+            role="tab"
+            id={`${id}-${one}`}
+            aria-selected={one === tab}
+            aria-controls={`${id}-panel`}
+            tabIndex={one === tab ? 0 : -1}
+            onClick={() => setChosen(one)}
+            onKeyDown={(event) => {
+              const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+              if (step === 0) return;
+              event.preventDefault();
+              const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length] as Tab;
+              setChosen(next);
+              document.getElementById(`${id}-${next}`)?.focus();
+            }}
+          >
+            {NAMES[one]}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${tab}`}>
         {tab === "table" && (
           <>
             {value.shape.length > 1 && (
