@@ -1,7 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
-import "@xyflow/react/dist/base.css";
+import "@xyflow/react/dist/style.css";
 import "./styles/theme.css";
 import "./styles/app.css";
 

@@ -21,7 +21,10 @@ export function checking(store: StoreApi<Store>): void {
     try {
       const found = await api.check({ page: document, path: file.path }, asked.signal);
       if (store.getState().document !== document) return; // a newer check is on its way
-      store.setState({ check: found, checkedDocument: document, problemsOf: byNode(found.problems) });
+      store.setState((state) => {
+        const check = { ...found, nodes: kept(state.check?.nodes, found.nodes) };
+        return { check, checkedDocument: document, problemsOf: kept(state.problemsOf, byNode(found.problems)) };
+      });
     } catch (problem) {
       if (problem instanceof DOMException) return; // aborted by a newer one
       store.getState().say(reason(problem));
@@ -61,6 +64,18 @@ export function checking(store: StoreApi<Store>): void {
 
 function isEdit(state: Store, before: Store): boolean {
   return state.file.journal === before.file.journal && state.document !== state.file.savedDocument;
+}
+
+/** The new answers, with the same objects where nothing has changed: blocks compare by identity. */
+function kept<T extends object>(before: T | undefined, now: T): T {
+  if (!before) return now;
+  const pairs = (of: object): [string, unknown][] => (of instanceof Map ? [...of] : Object.entries(of));
+  const old = new Map(pairs(before));
+  const merged = pairs(now).map(([name, value]): [string, unknown] => {
+    const former = old.get(name);
+    return [name, former !== undefined && JSON.stringify(former) === JSON.stringify(value) ? former : value];
+  });
+  return (now instanceof Map ? new Map(merged) : Object.fromEntries(merged)) as T;
 }
 
 function byNode(problems: Problem[]): Map<string, Problem[]> {

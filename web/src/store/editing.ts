@@ -4,7 +4,7 @@ import type { Document, Entry, Point } from "../api/types";
 import { spreadLayout } from "../canvas/geometry";
 import { fragmentOf, pasted, readFragment } from "../page/clipboard";
 import * as edits from "../page/edits";
-import { recorded, redone, type Turned, undone } from "../page/history";
+import { recorded, redone, sealed, type Turned, undone } from "../page/history";
 import { allWires, has, isLink, sourceOf, splitPort } from "../page/links";
 import { NOTHING } from "./initial";
 import type { GetState, SetState } from "./parts";
@@ -72,7 +72,7 @@ export function editing(set: SetState, get: GetState): Editing {
     select: (selection) =>
       set((state) => {
         const next = { ...NOTHING, ...selection };
-        return sameSelection(state.selection, next) ? {} : { selection: next };
+        return sameSelection(state.selection, next) ? {} : { selection: next, history: sealed(state.history) };
       }),
 
     setLiteral: (node, port, literal) =>

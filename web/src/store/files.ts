@@ -78,7 +78,7 @@ export function files(set: SetState, get: GetState): Files {
     const { document, file } = get();
     const empty = !Object.keys(document.nodes).length && !Object.keys(document.notes ?? {}).length;
     if (document === file.savedDocument || empty) then();
-    else get().openDialog({ kind: "leave", then });
+    else get().openDialog({ kind: "leave", onYes: then });
   };
 
   const write = async (path: string, version: string | null, force: boolean) => {

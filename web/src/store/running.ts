@@ -23,7 +23,7 @@ export function running(set: SetState, get: GetState): Running {
     const { document, file } = get();
     if (!Object.keys(document.nodes).length) return get().toast("info", "There is nothing to run yet: add a block.");
     const again = () => void ask(targets, steps);
-    if (!file.trusted) return get().openDialog({ kind: "trust", then: again });
+    if (!file.trusted) return get().openDialog({ kind: "trust", onYes: again });
     set({ run: { ...IDLE, state: "queued", targets, steps }, lens: null });
     asking += 1;
     try {
@@ -41,7 +41,7 @@ export function running(set: SetState, get: GetState): Running {
   const failed = (problem: unknown, again: () => void) => {
     set({ run: { ...get().run, id: null, state: "idle", next: null } });
     if (problem instanceof Refused && problem.kind === "untrusted") {
-      get().openDialog({ kind: "trust", then: again });
+      get().openDialog({ kind: "trust", onYes: again });
     } else if (problem instanceof Refused && problem.node) {
       apply(set, get, [
         { type: "error", id: "", node: problem.node, port: problem.port, text: problem.message, kind: problem.kind },
@@ -61,7 +61,7 @@ export function running(set: SetState, get: GetState): Running {
       if (run.state === "running" || run.state === "queued") return;
       if (!Object.keys(document.nodes).length) return get().toast("info", "There is nothing to run yet: add a block.");
       const again = () => void get().runStep();
-      if (!file.trusted) return get().openDialog({ kind: "trust", then: again });
+      if (!file.trusted) return get().openDialog({ kind: "trust", onYes: again });
       const on = run.state === "stepping" ? run.id : null;
       const targets = on ? run.targets : selection.nodes.length ? selection.nodes : null;
       asking += 1;

@@ -88,10 +88,10 @@ export type DialogState =
   | { kind: "delete-file"; path: string }
   | { kind: "conflict"; theirs: Document; version: string }
   | { kind: "recovered"; page: Document; savedAt: string }
-  | { kind: "trust"; then: () => void }
+  | { kind: "trust"; onYes: () => void }
   | { kind: "differentiate" }
   | { kind: "rename-node"; node: string }
-  | { kind: "leave"; then: () => void } // open something else though work is unsaved
+  | { kind: "leave"; onYes: () => void } // open something else though work is unsaved
   | { kind: "grid"; target: GridTarget }
   | { kind: "connect"; from: PortPlace }
   | { kind: "text"; title: string; text: string };

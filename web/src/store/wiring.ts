@@ -69,12 +69,9 @@ export function wiring(set: SetState, get: GetState): WiringActions {
     putDown: () => set({ wiring: null }),
 
     refusal(place) {
-      const { wiring: held, document } = get();
+      const { wiring: held } = get();
       if (!held) return "";
       if (held.side === place.side) return place.side === "input" ? "a wire needs an output" : "a wire needs an input";
-      const [from, to] = held.side === "output" ? [held, place] : [place, held];
-      const cycle = cycleOf(document, from.node, to.node);
-      if (cycle) return `would make a cycle: ${[...cycle, cycle[0]].join(" → ")}`;
       return held.fits ? said(held.fits, place.node, place.port) : "";
     },
   };
