@@ -98,7 +98,7 @@ def _attrs(page: Page, node: Node) -> dict[str, Any]:
         if attr.kind == "tensor":
             found[attr.name] = page.literal(value, node.name, typed="dtype" not in node.op.attr_defaults)
         elif attr.default is REQUIRED or not _same(value, attr.default):
-            found[attr.name] = _attr(attr.kind, value)
+            found[attr.name] = attr_json(attr.kind, value)
     return found
 
 
@@ -108,7 +108,8 @@ def _same(value: Any, default: Any) -> bool:
     return bool(value == default)
 
 
-def _attr(kind: str, value: Any) -> Any:
+def attr_json(kind: str, value: Any) -> Any:
+    """An attribute of any kind but a tensor as it stands in a page."""
     if kind == "float":
         return page_values.to_json(np.asarray(value, np.float64))
     if kind == "int":

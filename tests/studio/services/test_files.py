@@ -16,6 +16,7 @@ import pytest
 
 from gradbag import errors
 from gradbag.graph import page as pages
+from gradbag.graph.page_from_graphdef import from_graphdef
 from gradbag.studio.services import opening
 from gradbag.studio.services.exporting import KINDS, exported
 from gradbag.studio.services.opening import opened
@@ -151,3 +152,60 @@ def test_a_page_with_faults_opens_and_says_so(page_of: Make) -> None:
     text = pages.text(page_of({"a": {"op": "Neg", "in": {"x": {"from": "b"}}}}))
     notes = opened(text.encode(), "x.page.json")["notes"]
     assert notes == ["it has 1 problem; the first is a.x: is wired to 'b', which is not on the page"]
+
+
+# ------------------------------------------------------------------ GraphDefs with unknown ops
+UNKNOWN = b"""
+node { name: "x" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value {
+    tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 float_val: 2 } } } }
+node { name: "odd" op: "NotOfThisWorld" input: "x" input: "x" attr { key: "T" value { type: DT_FLOAT } }
+  attr { key: "k" value { i: 3 } } attr { key: "name" value { s: "a" } } attr { key: "f" value { f: inf } } }
+node { name: "sum" op: "AddN" input: "x" input: "odd:1" attr { key: "N" value { i: 2 } }
+  attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "top" op: "TopKV2" input: "x" input: "k" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "k" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+node { name: "neg" op: "Neg" input: "top" input: "^odd" attr { key: "T" value { type: DT_FLOAT } } }
+versions { producer: 1000 }
+"""
+
+
+def test_a_graph_with_unknown_ops_is_a_page_all_the_same() -> None:
+    found = opened(UNKNOWN, "strange.pbtxt")
+    nodes = found["page"]["nodes"]
+    assert any("NotOfThisWorld" in note for note in found["notes"])
+    assert nodes["odd"]["in"] == {"input_0": {"from": "x"}, "input_1": {"from": "x"}}
+    assert nodes["odd"]["attrs"] == {"T": "float32", "k": 3, "name": "a", "f": "inf"}
+    assert nodes["sum"]["in"] == {"inputs": [{"from": "x"}, {"from": "odd.output_1"}]}
+    assert nodes["neg"] == {"op": "Neg", "in": {"x": {"from": "top.values"}}, "after": ["odd"]}
+    page = pages.Page(found["page"])
+    assert [p.node for p in pages.check(page)] == ["odd"]
+    assert pages.parse(pages.text(page).encode()).document == found["page"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'input: "odd:1"', b'input: "nowhere"'),
+        (b'name: "k" op', b'name: "x" op'),
+        (b'input: "top" input', b'input: "top:7" input'),
+        (b'input: "top" input', b'input: "top" input: "x" input'),
+        (b"producer", b"nothing: { producer"),
+    ],
+)
+def test_what_cannot_even_be_drawn_says_why(old: bytes, new: bytes) -> None:
+    assert old in UNKNOWN
+    with pytest.raises(errors.InvalidArgumentError):
+        opened(UNKNOWN.replace(old, new), "strange.pbtxt")
+
+
+def test_known_graphs_are_drawn_in_the_same_words(shipped: pages.Page) -> None:
+    content, _, name = exported(shipped, "graphdef")
+    built = pages.Page(opened(content, name)["page"])
+    drawn = from_graphdef(content)
+    one, other = (p.nodes for p in (built, drawn))
+    assert one.keys() <= other.keys()  # values in ports are Consts there
+    assert {n: e["op"] for n, e in one.items()} == {n: other[n]["op"] for n in one}
+    assert {n: e.get("attrs") for n, e in one.items()} == {n: other[n].get("attrs") for n in one}
+    assert pages.check(drawn) == []

@@ -9,6 +9,7 @@ from ... import errors
 from ...graph.graphdef import load_graphdef
 from ...graph.page_check import inspect
 from ...graph.page_from_graph import from_graph
+from ...graph.page_from_graphdef import from_graphdef
 from ...graph.page_model import Page, parse
 from ...graph.page_text import MOST_BYTES
 from .carrying import MOST_ELEMENTS, whole
@@ -52,7 +53,20 @@ def _from_picture(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _from_graphdef(data: bytes, name: str) -> dict[str, Any]:
-    graph = load_graphdef(data, file_limit=MOST_OPENED, constant_limit=MOST_CONSTANTS)
     title = name.removesuffix(".pbtxt").removesuffix(".pb")
-    page = from_graph(graph, title)
-    return _answer(page, [f"{len(page.nodes)} nodes of the GraphDef {name}"])
+    notes = []
+    try:
+        page = from_graph(load_graphdef(data, file_limit=MOST_OPENED, constant_limit=MOST_CONSTANTS), title)
+    except errors.InvalidArgumentError as problem:
+        # Something that cannot be built; if it can be drawn, people can see what it is.
+        page = _drawn_anyway(data, title, problem)
+        notes.append(str(problem))
+    return _answer(page, [f"{len(page.nodes)} nodes of the GraphDef {name}", *notes])
+
+
+def _drawn_anyway(data: bytes, title: str, problem: errors.Error) -> Page:
+    try:
+        page = from_graphdef(data, title, file_limit=MOST_OPENED, constant_limit=MOST_CONSTANTS)
+    except errors.Error:
+        raise problem from None
+    return page
