@@ -42,7 +42,8 @@ def checked_name(path: object, suffix: str = SUFFIX) -> str:
     except (errors.Error, UnicodeEncodeError) as problem:
         raise Refused(400, "name", f"{str(problem)[:200]}.") from None
     for part in name.split("/"):
-        if part.startswith(".") or len(part.encode()) > _LONGEST_PART or "~" in part:
+        # The last is what stands for bytes that are no text.
+        if part.startswith(".") or len(part.encode()) > _LONGEST_PART or "~" in part or "\ufffd" in part:
             raise Refused(400, "name", "A name may not begin with a dot, hold a ~ or be longer than 200 bytes.")
     return name
 

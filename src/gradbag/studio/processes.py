@@ -30,11 +30,20 @@ class Died(Exception):
 class Computing:
     """One process in one role. There is always one, or one on its way."""
 
-    def __init__(self, role: str, settings: dict[str, Any], heard: Callable[[dict[str, Any]], None] | None = None):
+    def __init__(
+        self,
+        role: str,
+        settings: dict[str, Any],
+        heard: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        spare: bool = False,
+    ) -> None:
         self._role, self._settings, self._heard = role, settings, heard
+        self._keeps_spare = spare  # a second one, started ahead, that takes over at once
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._process: asyncio.subprocess.Process | None = None
+        self._spare: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._ready = asyncio.Event()
         self._keeping: asyncio.Task[None] | None = None
         self.restarts = 0
@@ -48,6 +57,10 @@ class Computing:
             self._keeping.cancel()
             with suppress(asyncio.CancelledError):
                 await self._keeping
+        spare = await self._take_spare()
+        if spare is not None:
+            spare.kill()
+            await spare.wait()
 
     @property
     def pid(self) -> int | None:
@@ -57,6 +70,8 @@ class Computing:
     async def ask(self, kind: str, **fields: Any) -> Any:
         """What the process answers; its errors are refusals. Who does not wait any longer ends it."""
         await self._ready.wait()
+        if self._spare is None and self._keeps_spare:
+            self._spare = asyncio.create_task(self._spawn())
         number = next(self._numbers)
         future = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
@@ -108,15 +123,25 @@ class Computing:
             pause = min(pause * 2 + 0.1, 5.0) if lived < 1 else 0.0
             await asyncio.sleep(pause)
 
-    async def _live(self) -> None:
-        self._process = process = await asyncio.create_subprocess_exec(
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-c", BOOT, PACKAGES, self._role),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
+        assert process.stdin is not None
+        process.stdin.write(wire.packed(self._settings))
+        return process
+
+    async def _take_spare(self) -> asyncio.subprocess.Process | None:
+        """The one that was started ahead, if it lives."""
+        task, self._spare = self._spare, None
+        process = None if task is None else await task
+        return process if process is not None and process.returncode is None else None
+
+    async def _live(self) -> None:
+        self._process = process = await self._take_spare() or await self._spawn()
         assert process.stdout is not None
-        with suppress(Died):
-            await self._write(self._settings)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 length = wire.length_of(await process.stdout.readexactly(wire.LENGTH))

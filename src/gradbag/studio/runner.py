@@ -85,6 +85,8 @@ class Store:
 class Gone(errors.Error):
     """A value that is asked for too late."""
 
+    kind = "gone"
+
 
 class Runner:
     """The handlers of a process that runs."""

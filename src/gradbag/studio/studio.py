@@ -32,7 +32,7 @@ class Studio:
         self.events = Events(session, limits)
         settings = {"memory": limits.worker_memory, "run_seconds": limits.run_seconds}
         self.checker = Computing("check", settings)
-        self.runner = Computing("run", settings, lambda message: self.runs.heard(message))
+        self.runner = Computing("run", settings, lambda message: self.runs.heard(message), spare=True)
         self.runner.restarted = lambda: self.events.tell({"type": "restarted"})
         self.runs = Runs(self.runner, self.events, limits)
         self.writing = asyncio.Lock()  # one save at a time: what is compared is still there when it is replaced

@@ -82,7 +82,7 @@ def told(problem: BaseException) -> dict[str, str]:
             errors.ResourceExhaustedError: "memory",
             errors.UnsupportedTypeError: "dtype",
             errors.CancelledError: "cancelled",
-        }.get(type(problem), "invalid")
+        }.get(type(problem), getattr(problem, "kind", "invalid"))
         return {"kind": kind, "text": str(problem), "node": problem.node, "port": problem.argument}
     if isinstance(problem, MemoryError):
         return {"kind": "memory", "text": "There is not enough memory for this.", "node": "", "port": ""}
