@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import errors
 from .graph import Graph, Node, Output
-from .lens_node import Array, Budget, Call, Mask, Masks
+from .lens_node import Array, Budget, Call, Mask, Masks, lit_rows
 from .page_graph import Drawn
 from .page_model import Page
 
@@ -79,7 +79,7 @@ class Lens:
     def _answer(self) -> dict[str, Any]:
         marks = {}
         for name, mask in self.marks.items():
-            rows = [-1] if mask.ndim == 0 else np.flatnonzero(mask.reshape(len(mask), -1).any(1)).tolist()
+            rows = [-1] if mask.ndim == 0 else np.flatnonzero(lit_rows(mask)).tolist()
             if len(rows) > MOST_ROWS:
                 self._leave(f"only the first {MOST_ROWS:,} rows of {name} are marked")
             marks[name] = rows[:MOST_ROWS]

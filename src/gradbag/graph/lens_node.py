@@ -284,7 +284,7 @@ class Call:
     def _units(self, place: int, mask: Mask) -> Iterator[int]:
         """What is tried at once: a record where there are records, else an entry; by number."""
         if self._by_rows(place):
-            mask = np.asarray(mask.reshape(mask.shape[0], -1).any(1))
+            mask = lit_rows(mask)
         yield from np.flatnonzero(mask).tolist()
 
     def _changed(self, place: int, unit: int) -> Masks | None:
@@ -443,6 +443,11 @@ class Call:
 
 
 # ------------------------------------------------------------------ masks
+def lit_rows(mask: Mask) -> Mask:
+    """The rows of a value in which anything is lit."""
+    return np.asarray(mask.any(axis=tuple(range(1, mask.ndim))))
+
+
 def _either(one: Mask | None, other: Mask | None) -> Mask | None:
     return other if one is None else one if other is None else one | other
 

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradbag import dtypes
 from gradbag.errors import InvalidArgumentError
 from gradbag.graph import lens
 from gradbag.graph import page as pages
+from gradbag.graph.graph import Graph
 from gradbag.graph.lens_node import Budget, Call
 from gradbag.graph.page_graph import Drawn, draw
 from gradbag.graph.session import ClientSession
-from gradbag.spec import Op
-from gradbag.studio.services.catalogue import declared_ops, example
+from gradbag.spec import Op, basic_registry
+from gradbag.studio.services.catalogue import declared_ops
+from gradbag.testing.cases import Case, cases, usual_types
 
 Make = Callable[..., pages.Page]
 Ran = Callable[[pages.Page], tuple[Drawn, dict[str, list[Any]]]]
@@ -213,12 +216,34 @@ def test_there_is_an_end_to_trying(page_of: Make, monkeypatch: pytest.MonkeyPatc
 ASKED = [one for one in declared_ops() if not one.state and one.inputs and one.outputs]
 
 
+def call_of(case: Case) -> Call | None:
+    """A case as a node of a graph, if it is small."""
+    if sum(array.size for array in case.arrays) > 40:
+        return None
+    graph = Graph()
+    sources = []
+    for place, array in enumerate(case.arrays):
+        attrs = {"value": array, "dtype": dtypes.name_of(array.dtype)}
+        sources.append(graph.add(basic_registry["Const"], f"input{place}", (), attrs).outputs[0])
+    node = graph.add(case.op, "n", sources, case.attrs)
+    outputs = ClientSession(graph).run(fetches=node.outputs)
+    small = sum(output.size for output in outputs) <= 60
+    return Call(node, case.arrays, outputs, Budget(10**6, 60)) if small else None
+
+
 def called(op: Op) -> Call:
-    page = pages.Page({"format": pages.FORMAT, "nodes": {"n": {"op": op.name, **example(op)}}})
-    graph = draw(page).graph
-    node = graph.node("n")
-    session = ClientSession(graph)
-    return Call(node, session.run(fetches=list(node.inputs)), session.run(fetches=node.outputs), Budget(10**6, 60))
+    call = call_of(next(cases(op, usual_types(op))))
+    assert call is not None
+    return call
+
+
+def some_types(op: Op) -> list[dict[str, str]]:
+    """The usual dtypes, and for each variable a text, a whole number and a complex number where it takes them."""
+    usual = usual_types(op)
+    others = [
+        {**usual, v: name} for v in op.types for name in ("string", "int8", "bool", "complex64") if name in op.types[v]
+    ]
+    return [usual, *others]
 
 
 def one_of(shape: tuple[int, ...], place: int) -> Any:
@@ -227,10 +252,8 @@ def one_of(shape: tuple[int, ...], place: int) -> Any:
     return mask
 
 
-@pytest.mark.parametrize("op", ASKED, ids=lambda op: op.name)
-def test_upstream_and_downstream_are_two_ways_to_say_the_same(op: Op) -> None:
-    call = called(op)
-    assert call._evaluated() or not call._places(), "the example can be followed"
+def assert_two_ways(call: Call) -> None:
+    """What an entry feeds, and what feeds an entry, are the same pairs."""
     count = len(call.inputs)
     forth, back = set(), set()
     for place, value in enumerate(call.inputs):
@@ -245,6 +268,38 @@ def test_upstream_and_downstream_are_two_ways_to_say_the_same(op: Op) -> None:
                 back |= {(place, int(k), index, entry) for k in np.flatnonzero(mask)} if mask is not None else set()
     assert forth == back
     assert call.unfinished == ""
+
+
+@pytest.mark.parametrize("op", ASKED, ids=lambda op: op.name)
+def test_upstream_and_downstream_are_two_ways_to_say_the_same(op: Op) -> None:
+    for types in some_types(op):
+        call = call_of(next(cases(op, types)))
+        assert call is not None
+        assert call._evaluated() or not call._places(), "the example can be followed"
+        assert_two_ways(call)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", ASKED, ids=lambda op: op.name)
+def test_samples_are_followed_in_both_ways_too(op: Op) -> None:
+    calls = [call for case in cases(op, usual_types(op)) if (call := call_of(case)) is not None]
+    assert calls
+    for call in calls[:12]:
+        assert_two_ways(call)
+
+
+@pytest.mark.parametrize("op", ASKED, ids=lambda op: op.name)
+def test_what_an_op_carries_along_is_followed_whatever_its_dtype(op: Op) -> None:
+    """Words and whole numbers go the same ways as fractions."""
+    places = {}
+    for types in some_types(op):
+        call = call_of(next(cases(op, types)))
+        assert call is not None
+        for place in call._places():
+            mask = np.ones(call.inputs[place].shape, bool)
+            found = call.forth([mask if p == place else None for p in range(len(call.inputs))])
+            lit = [m is not None and bool(m.any()) for m in found]
+            assert places.setdefault(place, lit) == lit, types
 
 
 @pytest.mark.parametrize("op", [o for o in ASKED if o.rule is not None and o.differentiable], ids=lambda op: op.name)
@@ -267,6 +322,20 @@ def test_a_small_change_of_a_number_touches_what_is_lit_and_nothing_else(op: Op)
 
 
 # ------------------------------------------------------------------ random pages
+def test_every_row_of_the_shipped_pages_can_be_looked_at(shipped: pages.Page, ran: Ran) -> None:
+    if any(node.op.state == "variable" for node in draw(shipped).graph):
+        return
+    drawn, values = ran(shipped)
+    for node in drawn.graph:
+        for output, value in zip(node.outputs, values[node.name], strict=True):
+            if node.name in shipped.nodes:
+                for index in [[], *([k] for k in range(len(value) if value.ndim else 0))][:3]:
+                    look = lens.look(shipped, drawn, values, node.name, output.port, index)
+                    assert look["partial"] == ""
+                    assert not set(look["feeds"]) & set(look["fed"])
+                    assert {*look["feeds"], *look["fed"], *look["wires"]} <= look["marks"].keys()
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_pages_by_brute_force(page_of: Make, ran: Ran, seed: int) -> None:
     """Change a row of a table, run the page again: what differs is what the lens lights downstream, and only that."""
