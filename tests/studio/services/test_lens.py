@@ -322,6 +322,7 @@ def test_a_small_change_of_a_number_touches_what_is_lit_and_nothing_else(op: Op)
 
 
 # ------------------------------------------------------------------ random pages
+@pytest.mark.slow
 def test_every_row_of_the_shipped_pages_can_be_looked_at(shipped: pages.Page, ran: Ran) -> None:
     if any(node.op.state == "variable" for node in draw(shipped).graph):
         return
@@ -329,14 +330,14 @@ def test_every_row_of_the_shipped_pages_can_be_looked_at(shipped: pages.Page, ra
     for node in drawn.graph:
         for output, value in zip(node.outputs, values[node.name], strict=True):
             if node.name in shipped.nodes:
-                for index in [[], *([k] for k in range(len(value) if value.ndim else 0))][:3]:
+                for index in [[], *([k] for k in range(len(value) if value.ndim else 0))][:2]:
                     look = lens.look(shipped, drawn, values, node.name, output.port, index)
                     assert look["partial"] == ""
                     assert not set(look["feeds"]) & set(look["fed"])
                     assert {*look["feeds"], *look["fed"], *look["wires"]} <= look["marks"].keys()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_pages_by_brute_force(page_of: Make, ran: Ran, seed: int) -> None:
     """Change a row of a table, run the page again: what differs is what the lens lights downstream, and only that."""
     rng = np.random.default_rng(seed)

@@ -47,6 +47,20 @@ def test_a_summary_counts() -> None:
     assert made["heat"] is None
 
 
+def test_infinities_are_extremes_and_no_part_of_the_mean() -> None:
+    made = summary(np.array([-np.inf, 1.0, 3.0]))
+    assert (made["min"], made["max"], made["mean"], made["infs"]) == ("-inf", 3, 2, 1)
+
+
+def test_of_a_large_value_everything_is_counted() -> None:
+    array = np.ones(3_000_001, np.float32)
+    array[[1, 1_500_000]] = 0
+    array[[2, 2_999_999, 3]] = np.nan
+    made = summary(array)
+    assert (made["zeros"], made["nans"], made["min"], made["max"]) == (2, 3, 0, 1)
+    assert made["mean"] == pytest.approx(1 - 2 / 2_999_998)
+
+
 def test_integers_beyond_doubles_stay_exact() -> None:
     made = summary(np.array([2**63 - 1, -(2**63)]))
     assert (made["min"], made["max"]) == (str(-(2**63)), str(2**63 - 1))

@@ -17,7 +17,7 @@ MOST_SHOWN = 64  # elements that travel with the result of a node
 MOST_ANSWERED = 10_000
 MOST_HEATED = 64  # rows, and columns, of a heat map
 BINS = 20
-MOST_COUNTED = 1 << 22  # elements that a summary looks at; of larger arrays it takes a part
+MOST_COUNTED = 1 << 20  # elements that a summary looks at at once; of larger arrays a histogram takes a part
 _PART = re.compile(r"(-?[0-9]{1,18})|(-?[0-9]{0,18}):(-?[0-9]{0,18})")
 
 
@@ -48,19 +48,35 @@ def table(array: Array) -> Any:
 
 # ------------------------------------------------------------------ summaries
 def summary(array: Array) -> dict[str, Any]:
-    """Extremes, mean, zeros and a histogram of the finite numbers; of complex ones, of their absolute values."""
-    flat = _sampled(array.reshape(-1))
-    numbers = _real(flat)
-    finite = numbers[np.isfinite(numbers)]
-    nans = int(np.isnan(numbers).sum())
+    """Extremes, mean and counts of special numbers, of complex ones by their absolute values; infinities are extremes.
+
+    The histogram has the finite numbers, of a very large array some of them.
+    """
+    flat = array.reshape(-1)
+    low, high, total, finite = np.inf, -np.inf, 0.0, 0
+    zeros = nans = infs = 0
+    for start in range(0, flat.size, MOST_COUNTED):
+        numbers = _real(flat[start : start + MOST_COUNTED])
+        usual = numbers[np.isfinite(numbers)]
+        special = numbers[np.isinf(numbers)]
+        both = [part for part in (usual, special) if part.size]
+        low = min([low, *(float(part.min()) for part in both)])
+        high = max([high, *(float(part.max()) for part in both)])
+        zeros += int((usual == 0).sum())
+        nans += numbers.size - usual.size - special.size
+        infs += special.size
+        if usual.size:
+            total += (_mean(usual) - total) * (usual.size / (finite + usual.size))
+            finite += usual.size
+    there = low <= high
     made: dict[str, Any] = {
-        "min": _number(numbers.min()) if numbers.size and not nans else _number(finite.min()) if finite.size else None,
-        "max": _number(numbers.max()) if numbers.size and not nans else _number(finite.max()) if finite.size else None,
-        "mean": _number(_mean(finite)) if finite.size else None,
-        "zeros": int((numbers == 0).sum()),
+        "min": _number(low) if there else None,
+        "max": _number(high) if there else None,
+        "mean": _number(total) if finite else None,
+        "zeros": zeros,
         "nans": nans,
-        "infs": int(np.isinf(numbers).sum()),
-        "histogram": _histogram(finite),
+        "infs": infs,
+        "histogram": _histogram(_real(_sampled(flat))),
         "heat": _heat(array),
     }
     if dtypes.name_of(array.dtype) in dtypes.INTEGER and flat.size:  # exact, also beyond 2**53
@@ -89,7 +105,8 @@ def _number(value: Any) -> float | str:
     return made
 
 
-def _histogram(finite: Array) -> dict[str, Any] | None:
+def _histogram(numbers: Array) -> dict[str, Any] | None:
+    finite = numbers[np.isfinite(numbers)]
     if finite.size < 2:
         return None
     low, high = float(finite.min()), float(finite.max())
