@@ -15,6 +15,13 @@ from .served import Served
 Start = Callable[..., Served]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """To start a server of one's own takes a second or two."""
+    for item in items:
+        if "start" in getattr(item, "fixturenames", ()) and Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One server for all tests of a file that do it no harm."""

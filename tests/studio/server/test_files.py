@@ -210,12 +210,8 @@ def test_examples_come_first_things_first_and_cannot_be_changed(served: Served) 
 
 
 def test_files_that_are_no_pages_are_told(served: Served) -> None:
-    for name, content in {
-        "cut": b'{"format": "grad',
-        "list": b"[]",
-        "text": b"\xff\xff",
-        "old": b'{"nodes": {}}',
-    }.items():
+    contents = {"cut": b'{"format": "grad', "list": b"[]", "text": b"\xff\xff", "old": b'{"nodes": {}}'}
+    for name, content in contents.items():
         (served.folder / f"{name}.page.json").write_bytes(content)
         assert error(served.get(f"/api/file/{name}.page.json"))["kind"] == "invalid"
     listed = {one["path"]: one["problems"] for one in served.get("/api/files").json()["pages"]}
