@@ -1,8 +1,9 @@
 // The studio's frame: bar, panels, canvas, status line, and what listens to the whole window.
 import { ReactFlowProvider } from "@xyflow/react";
-import { Suspense, useEffect } from "react";
+import { lazy, Suspense, useEffect } from "react";
 import { Canvas } from "../canvas/Canvas";
 import { Dialogs } from "../dialogs/Dialogs";
+import { LensBar } from "../lens";
 import { Outline } from "../outline/Outline";
 import { FileList } from "../palette/FileList";
 import { Palette } from "../palette/Palette";
@@ -12,9 +13,11 @@ import type { LeftTab } from "../store/types";
 import { Icon, type IconName } from "../toolbar/Icon";
 import { StatusBar } from "../toolbar/StatusBar";
 import { Toolbar } from "../toolbar/Toolbar";
-import { HelpPanel, Inspector, LensBar } from "./late";
 import { Toasts } from "./Toasts";
 import { useWindow } from "./useWindow";
+
+const Inspector = lazy(() => import("../inspector/Inspector").then((part) => ({ default: part.Inspector })));
+const HelpPanel = lazy(() => import("../help/HelpPanel").then((part) => ({ default: part.HelpPanel })));
 
 export function App() {
   const fatal = useStudio((s) => s.fatal);
@@ -41,9 +44,7 @@ export function App() {
           <LeftPanel />
           <main className="stage" aria-label="Page">
             <Canvas />
-            <Suspense fallback={null}>
-              <LensBar />
-            </Suspense>
+            <LensBar />
           </main>
           <RightPanel />
         </div>

@@ -28,6 +28,7 @@ export function chunks(png: Uint8Array): Chunk[] {
     found.push({ type, data: png.subarray(at + 8, at + 8 + length) });
     at += 12 + length;
   }
+  if (found.at(-1)?.type !== "IEND") throw new Error("This PNG picture is cut off.");
   return found;
 }
 

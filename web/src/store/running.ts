@@ -160,7 +160,7 @@ function queue(set: SetState, get: GetState, event: StudioEvent): void {
 const UNKNOWN: Result = { key: null, state: "queued", seconds: 0, outputs: [], error: null };
 
 /** The results and the run after some events. */
-export function after(
+export function told(
   results: Record<string, Result>,
   run: RunState,
   events: readonly StudioEvent[],
@@ -217,8 +217,11 @@ export function after(
 
 function apply(set: SetState, get: GetState, events: readonly StudioEvent[]): void {
   if (!events.length) return;
-  const { results, run } = get();
-  set(after(results, run, events));
+  const { results, run, history } = get();
+  const first = !Object.keys(results).length && !history.past.length;
+  set(told(results, run, events));
+  // A page that was only opened shows all of itself, results included.
+  if (first && run.targets === null && Object.keys(get().results).length) get().bringIntoView([]);
   for (const event of events) {
     if (event.type === "error") {
       get().say(
