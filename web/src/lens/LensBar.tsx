@@ -27,7 +27,7 @@ export function LensBar() {
   const [up, down] = [nextRow(lens.index, -1, count), nextRow(lens.index, 1, count)];
   const go = (index: number[] | null) => index && void useStudio.getState().look(lens.node, lens.port, index);
   return (
-    <div className="lens-bar" role="group" aria-label="Row lens">
+    <section className="lens-bar" aria-label="Row lens">
       <span className="lens-mark" aria-hidden="true" />
       <p className={lens.error ? "lens-text lens-wrong" : "lens-text"}>{text}</p>
       <button type="button" disabled={!up} onClick={() => go(up)} aria-label="Row above" title="Row above (↑)">
@@ -44,7 +44,7 @@ export function LensBar() {
       >
         <Icon name="close" />
       </button>
-    </div>
+    </section>
   );
 }
 

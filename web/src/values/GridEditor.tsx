@@ -1,6 +1,7 @@
 import {
   type ClipboardEvent,
   type KeyboardEvent,
+  useCallback,
   useEffect,
   useId,
   useLayoutEffect,
@@ -49,6 +50,7 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
     if (element && !element.open) element.showModal();
     cells.current?.focus();
     return () => {
+      element?.close(); // while it is open nothing outside can have the focus
       if (before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
@@ -191,6 +193,14 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
   // ---------------------------------------------------------------- the sheet
   const columnWidth = useMemo(() => widthOf(model.texts), [model.texts]);
   const offset = (row: number, column: number) => sheet.sheet.base + row * sheet.sheet.columns + column;
+  const cell = useCallback(
+    (row: number, column: number) => {
+      const at = sheet.sheet.base + row * sheet.sheet.columns + column;
+      const problem = problems.get(at);
+      return { text: model.texts[at] ?? "", title: problem, problem: problem !== undefined };
+    },
+    [sheet.sheet, problems, model.texts],
+  );
   const here = problems.get(offset(cursor.row, cursor.column));
   const index = indexOf(model.shape, sheet.slice, cursor);
   const hasCells = sheet.sheet.rows > 0 && sheet.sheet.columns > 0;
@@ -254,10 +264,7 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
           rows={sheet.sheet.rows}
           columns={sheet.sheet.columns}
           columnWidth={columnWidth}
-          cell={(row, column) => {
-            const problem = problems.get(offset(row, column));
-            return { text: model.texts[offset(row, column)] ?? "", title: problem, problem: problem !== undefined };
-          }}
+          cell={cell}
           rowHead={(row) => (sheet.rank === 0 ? "" : String(row))}
           columnHead={(column) => (sheet.rank < 2 ? "value" : String(column))}
           cursor={cursor}

@@ -74,9 +74,9 @@ function ColourBar({ heat, dtype, height, dark }: { heat: Heat; dtype: string; h
     <div className="heat-scale" style={{ height }}>
       <canvas ref={canvas} className="heat-bar" width={8} height={128} />
       <span className="heat-ends">
-        <span>{formatNumber(range.most, dtype)}</span>
+        <span>{formatNumber(range.most, dtype, 4)}</span>
         {range.diverging && <span>0</span>}
-        <span>{range.most === range.least ? "" : formatNumber(range.least, dtype)}</span>
+        <span>{range.most === range.least ? "" : formatNumber(range.least, dtype, 4)}</span>
       </span>
     </div>
   );

@@ -39,9 +39,9 @@ export const Histogram = memo(function Histogram({ histogram, dtype, width, heig
         )}
       </svg>
       <figcaption className="histogram-ends">
-        <span>{formatNumber(first, dtype)}</span>
-        <span>{most.toLocaleString("en")} at most</span>
-        <span>{formatNumber(last, dtype)}</span>
+        <span>{formatNumber(first, dtype, 4)}</span>
+        <span>≤ {most.toLocaleString("en")}</span>
+        <span>{formatNumber(last, dtype, 4)}</span>
       </figcaption>
     </figure>
   );

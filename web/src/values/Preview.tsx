@@ -17,8 +17,8 @@ type Props = {
 };
 
 // Inside a block there is room for about a hundred pixels of height.
-const COMPACT = { rows: 5, columns: 6, elements: 18, width: 112, height: 70 };
-const WIDE = { rows: 64, columns: 64, elements: 64, width: 240, height: 180 };
+const COMPACT = { rows: 5, columns: 6, elements: 18, digits: 4, width: 112, height: 70 };
+const WIDE = { rows: 64, columns: 64, elements: 64, digits: 6, width: 240, height: 180 };
 
 function sameProps(a: Props, b: Props): boolean {
   // A handler is new with every drawing of a block; what it does with a row stays.
@@ -75,7 +75,9 @@ function Body({ value, lensRows, onRow, room }: Omit<Props, "compact"> & { room:
     );
   }
   if (summary?.histogram) {
-    return <Histogram histogram={summary.histogram} dtype={dtype} width={room.width} height={room.height * 0.7} />;
+    return (
+      <Histogram histogram={summary.histogram} dtype={dtype} width={room.width * 1.45} height={room.height * 0.7} />
+    );
   }
   return (
     <div className="preview-empty">
@@ -101,7 +103,7 @@ type Rows = { lensRows: readonly number[] | null; onRow: (row: number) => void }
 
 /** A vector runs along a line: each element is a row of the first axis. */
 function Vector({ value, lensRows, onRow, most }: Rows & { value: Value; most: number }) {
-  const shown = shownTable(value.table, value.dtype, value.shape, { rows: most, columns: 1 }, lensRows);
+  const shown = shownTable(value.table, value.dtype, value.shape, { rows: most, columns: 1, digits: 4 }, lensRows);
   if (shown === null) return null;
   return (
     <ul className="preview-vector" aria-label={label(value)}>

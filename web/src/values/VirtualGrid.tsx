@@ -1,5 +1,6 @@
 import {
   type KeyboardEvent,
+  memo,
   type PointerEvent,
   type ReactNode,
   type Ref,
@@ -168,61 +169,110 @@ export function VirtualGrid(props: Props) {
             </span>
           ))}
         </div>
-        {rowPlaces.map((row) => (
-          // biome-ignore lint/a11y/useSemanticElements: see the grid
-          // biome-ignore lint/a11y/useFocusableInteractive: see the first row
-          <div
-            key={row}
-            role="row"
-            aria-rowindex={row + 2}
-            className="vgrid-row"
-            data-lit={litRows?.has(row) || undefined}
-            style={{ top: (row + 1) * ROW_HEIGHT, width }}
-          >
-            {/* biome-ignore lint/a11y/useSemanticElements: see the grid */}
-            {/* biome-ignore lint/a11y/useFocusableInteractive: see the first row */}
-            <span
-              role="rowheader"
-              aria-colindex={1}
-              data-r={row}
-              data-c={-1}
-              title={props.rowHeadTitle}
-              className={inside(area, row, cursor.column) ? "vgrid-rowname vgrid-current" : "vgrid-rowname"}
-              style={{ width: headWidth }}
-            >
-              {props.rowHead(row)}
-            </span>
-            {columnPlaces.map((column) => {
-              const isCursor = cursor.row === row && cursor.column === column;
-              const shown = props.cell(row, column);
-              return (
-                // biome-ignore lint/a11y/useSemanticElements: see the grid
-                // biome-ignore lint/a11y/useFocusableInteractive: see the first row
-                <span
-                  key={column}
-                  id={`${id}-${row}-${column}`}
-                  role="gridcell"
-                  aria-colindex={column + 2}
-                  aria-selected={inside(area, row, column) || isCursor}
-                  aria-invalid={shown.problem || undefined}
-                  data-r={row}
-                  data-c={column}
-                  data-cursor={isCursor || undefined}
-                  data-muted={shown.muted || undefined}
-                  title={shown.title}
-                  className="vgrid-cell"
-                  style={{ left: at.left + column * columnWidth, width: columnWidth }}
-                >
-                  {isCursor && props.editor ? props.editor : shown.text}
-                </span>
-              );
-            })}
-          </div>
-        ))}
+        {rowPlaces.map((row) => {
+          const isHere = cursor.row === row;
+          const isInside = area ? row >= area.top && row <= area.bottom : false;
+          return (
+            <GridRow
+              key={row}
+              id={id}
+              row={row}
+              width={width}
+              headWidth={headWidth}
+              columnWidth={columnWidth}
+              firstColumn={firstColumn}
+              lastColumn={lastColumn}
+              cell={props.cell}
+              head={props.rowHead(row)}
+              headTitle={props.rowHeadTitle}
+              cursorColumn={isHere ? cursor.column : -1}
+              editor={isHere ? props.editor : null}
+              areaLeft={isInside ? (area?.left ?? -1) : -1}
+              areaRight={isInside ? (area?.right ?? -1) : -1}
+              isLit={litRows?.has(row) ?? false}
+            />
+          );
+        })}
       </div>
     </div>
   );
 }
+
+type RowProps = {
+  id: string;
+  row: number;
+  width: number;
+  headWidth: number;
+  columnWidth: number;
+  firstColumn: number;
+  lastColumn: number;
+  cell: Props["cell"];
+  head: string;
+  headTitle: string | undefined;
+  /** -1 where the cursor is in another row. */
+  cursorColumn: number;
+  editor: ReactNode;
+  areaLeft: number;
+  areaRight: number;
+  isLit: boolean;
+};
+
+/** A row is drawn again only when something about it changes; scrolling past it is no change. */
+const GridRow = memo(function GridRow(props: RowProps) {
+  const { id, row, headWidth, columnWidth, cursorColumn, areaLeft, areaRight } = props;
+  const columns: number[] = [];
+  for (let column = props.firstColumn; column <= props.lastColumn; column += 1) columns.push(column);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: see the first row
+    <div
+      role="row"
+      aria-rowindex={row + 2}
+      className="vgrid-row"
+      data-lit={props.isLit || undefined}
+      style={{ top: (row + 1) * ROW_HEIGHT, width: props.width }}
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: see the grid */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: see the first row */}
+      <span
+        role="rowheader"
+        aria-colindex={1}
+        data-r={row}
+        data-c={-1}
+        title={props.headTitle}
+        className={areaLeft >= 0 ? "vgrid-rowname vgrid-current" : "vgrid-rowname"}
+        style={{ width: headWidth }}
+      >
+        {props.head}
+      </span>
+      {columns.map((column) => {
+        const isCursor = cursorColumn === column;
+        const shown = props.cell(row, column);
+        return (
+          // biome-ignore lint/a11y/useSemanticElements: see the grid
+          // biome-ignore lint/a11y/useFocusableInteractive: see the first row
+          <span
+            key={column}
+            id={`${id}-${row}-${column}`}
+            role="gridcell"
+            aria-colindex={column + 2}
+            aria-selected={isCursor || (areaLeft >= 0 && column >= areaLeft && column <= areaRight)}
+            aria-invalid={shown.problem || undefined}
+            data-r={row}
+            data-c={column}
+            data-cursor={isCursor || undefined}
+            data-muted={shown.muted || undefined}
+            title={shown.title}
+            className="vgrid-cell"
+            style={{ left: headWidth + column * columnWidth, width: columnWidth }}
+          >
+            {isCursor && props.editor ? props.editor : shown.text}
+          </span>
+        );
+      })}
+    </div>
+  );
+});
 
 function inside(area: Area | null | undefined, row: number, column: number): boolean {
   if (!area) return false;

@@ -5,14 +5,14 @@ import { complexText, quoted, realText } from "./numbers";
 // Digits that are shown: enough to tell neighbours apart, never more than the dtype has.
 const DIGITS: Record<string, number> = { float16: 4, bfloat16: 3, float32: 6, float64: 6, complex64: 4, complex128: 4 };
 
-/** An element, short, for reading: six digits at most, "1e-7" for the very small, text as it is. */
-export function formatNumber(cell: unknown, dtype: string): string {
+/** An element, short, for reading: `most` digits, "1e-7" for the very small, text as it is. */
+export function formatNumber(cell: unknown, dtype: string, most = 6): string {
   if (typeof cell === "boolean") return cell ? "True" : "False";
   if (typeof cell === "string") return cell;
-  if (isComplex(cell)) return complexText(formatNumber(cell[0], dtype), formatNumber(cell[1], dtype));
+  if (isComplex(cell)) return complexText(formatNumber(cell[0], dtype, most), formatNumber(cell[1], dtype, most));
   if (typeof cell !== "number") return cell === null || cell === undefined ? "" : String(cell);
   if (kindOf(dtype) === "integer" || !Number.isFinite(cell)) return realText(cell);
-  return shortReal(cell, DIGITS[dtype] ?? 6);
+  return shortReal(cell, Math.min(most, DIGITS[dtype] ?? 6));
 }
 
 function shortReal(number: number, digits: number): string {
@@ -30,8 +30,8 @@ function trimmed(text: string): string {
 }
 
 /** The elements of a column with their points below each other: the same number of decimals for all, where that is short. */
-export function formatColumn(cells: readonly unknown[], dtype: string): string[] {
-  const texts = cells.map((cell) => formatNumber(cell, dtype));
+export function formatColumn(cells: readonly unknown[], dtype: string, digits = 6): string[] {
+  const texts = cells.map((cell) => formatNumber(cell, dtype, digits));
   if (kindOf(dtype) !== "float") return texts;
   const decimals = texts.map((text) => (/^-?\d+(?:\.\d+)?$/.test(text) ? (text.split(".")[1]?.length ?? 0) : 0));
   const most = Math.max(0, ...decimals);

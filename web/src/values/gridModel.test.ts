@@ -9,7 +9,7 @@ const at = (top: number, left: number, bottom = top, right = left) => ({ top, le
 
 describe("a grid's model", () => {
   it("gives back what it was given", () => {
-    expect(grid.tensorOf(model)).toEqual({ tensor: matrix, problems: new Map() });
+    expect(grid.tensorOf(model)).toMatchObject({ tensor: matrix, problems: new Map() });
     const odd: Tensor = { shape: [3], cells: ["nan", "9007199254740993", "-inf"] };
     expect(grid.tensorOf(grid.modelOf(odd, "float64")).tensor).toEqual(odd);
     const complex: Tensor = {
@@ -33,6 +33,17 @@ describe("a grid's model", () => {
     expect(grid.cellOf("1.5", "int32")).toEqual({ problem: "1.5 is no whole number; int32 has nothing between them" });
     expect(grid.cellOf("2", "complex64")).toEqual({ cell: [2, 0] });
     expect(grid.cellOf("", "string")).toEqual({ cell: "" });
+  });
+
+  it("reads again only what has changed, to the same end", () => {
+    const texts = fc.array(fc.constantFrom("1", "2.5", "x", "", "nan"), { minLength: 4, maxLength: 4 });
+    fc.assert(
+      fc.property(texts, texts, fc.constantFrom("int32", "float32"), (before, after, dtype) => {
+        const first = grid.tensorOf({ shape: [4], texts: before, dtype: "float32" });
+        const second: grid.Model = { shape: [2, 2], texts: after, dtype };
+        expect(grid.tensorOf(second, first)).toEqual(grid.tensorOf(second));
+      }),
+    );
   });
 
   it("adds and removes rows and columns on any axis", () => {

@@ -41,16 +41,28 @@ export function modelOf(tensor: Tensor, dtype: string): Model {
   return { shape: tensor.shape, texts: tensor.cells.map((cell) => textOf(cell, dtype)), dtype };
 }
 
-/** The tensor of a model, or the places whose texts are no elements. */
-export function tensorOf(model: Model): { tensor: Tensor; problems: Map<number, string> } {
+export type Read = { model: Model; tensor: Tensor; problems: Map<number, string> };
+
+/** The tensor of a model, and the places whose texts are no elements; what stands as before is not read again. */
+export function tensorOf(model: Model, before: Read | null = null): Read {
+  const usable =
+    before !== null && before.model.dtype === model.dtype && before.model.texts.length === model.texts.length;
+  const old = usable ? before : null;
   const problems = new Map<number, string>();
   const cells: Cell[] = new Array(model.texts.length);
-  for (const [at, text] of model.texts.entries()) {
+  for (let at = 0; at < model.texts.length; at += 1) {
+    const text = model.texts[at] as string;
+    if (old !== null && old.model.texts[at] === text) {
+      const known = old.problems.get(at);
+      if (known !== undefined) problems.set(at, known);
+      cells[at] = old.tensor.cells[at] as Cell;
+      continue;
+    }
     const read = cellOf(text, model.dtype);
     if ("problem" in read) problems.set(at, read.problem);
     cells[at] = "problem" in read ? 0 : read.cell;
   }
-  return { tensor: { shape: [...model.shape], cells }, problems };
+  return { model, tensor: { shape: [...model.shape], cells }, problems };
 }
 
 // ------------------------------------------------------------------ the sheet that is seen

@@ -23,7 +23,7 @@ export function shownTable(
   table: unknown,
   dtype: string,
   shape: readonly number[],
-  room: { rows: number; columns: number },
+  room: { rows: number; columns: number; digits?: number },
   lit: readonly number[] | null,
 ): Shown | null {
   const tensor = flattened(table, kindOf(dtype) === "complex");
@@ -36,7 +36,8 @@ export function shownTable(
   const texts: string[][] = rows.map(() => []);
   for (let column = 0; column < columns; column += 1) {
     const cells = rows.map((row) => tensor.cells[row * width + column]);
-    for (const [at, text] of formatColumn(cells, dtype).entries()) (texts[at] as string[]).push(short(text));
+    for (const [at, text] of formatColumn(cells, dtype, room.digits).entries())
+      (texts[at] as string[]).push(short(text));
   }
   const gaps = rows.map((row, at) => row - (at === 0 ? 0 : (rows[at - 1] as number) + 1));
   gaps.push(count - 1 - (rows.at(-1) ?? count - 1));

@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import { ParseError } from "./errors";
 import * as grid from "./gridModel";
 
@@ -15,7 +15,11 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
 
   const model = history.now;
   const sheet = useMemo(() => grid.sheetOf(model.shape, slice), [model.shape, slice]);
-  const { tensor, problems } = useMemo(() => grid.tensorOf(model), [model]);
+  const read = useRef<grid.Read | null>(null);
+  const { tensor, problems } = useMemo(() => {
+    read.current = grid.tensorOf(model, read.current);
+    return read.current;
+  }, [model]);
   const area = useMemo(() => grid.areaOf(anchor, cursor), [anchor, cursor]);
 
   const move = useCallback((to: grid.Place, extend = false) => {
