@@ -68,6 +68,20 @@ def test_a_mean_lights_its_entries_and_the_rows_they_name(page_of: Make, ran: Ra
     assert entry["feeds"] == []
 
 
+def test_rows_of_zeros_before_the_last_segment_have_no_entries(page_of: Make, ran: Ran) -> None:
+    pooled = {"op": "SparseSegmentSum", "in": {"data": [[1.5], [2.5]], "indices": [0, 1], "segment_ids": [0, 3]}}
+    page = page_of({"sum": pooled})
+    drawn, values = ran(page)
+    assert [
+        lens.look(page, drawn, values, "sum", "output", [row])["marks"].get("sum.segment_ids") for row in range(4)
+    ] == [
+        [0],
+        None,
+        None,
+        [1],
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "row", "expected"),
     [

@@ -129,6 +129,13 @@ def test_the_gradient_is_right_and_can_be_found(shipped_as: Callable[[str], page
     np.testing.assert_array_equal(fetched["d_loss_d_table"], fetched["table_grad"])
 
 
+def test_every_new_node_leads_to_a_gradient(shipped_as: Callable[[str], pages.Page]) -> None:
+    made = differentiate(shipped_as("safe_embedding_lookup"), "loss", ["table"])
+    page = pages.Page(made["page"])
+    needed = order(page, draw(page), list(made["gradients"].values()))
+    assert set(made["added"]) <= set(needed)
+
+
 def test_a_second_time_gets_other_names(shipped_as: Callable[[str], pages.Page]) -> None:
     once = differentiate(shipped_as("safe_embedding_lookup"), "loss", ["table"])
     twice = differentiate(pages.Page(once["page"]), "loss", ["table"])
