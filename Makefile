@@ -92,6 +92,10 @@ test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races,
 test-web: $(STAMPS)/web-modules ## Run the tests of the studio's page
 	$(NPM) test
 
+.PHONY: test-browser
+test-browser: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STAMPS)/web ## Use the studio in a real Chromium, as a person does
+	$(PYTEST) tests/browser $(PYTEST_ARGS)
+
 .PHONY: test-crash
 test-crash: $(STAMPS)/package $(STAMPS)/test-core ## Kill the studio a hundred times; no work may be lost
 	$(PYTEST) tests/studio/server/test_crash.py $(PYTEST_ARGS)
@@ -175,6 +179,10 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 	@# PyTorch's own index has the build without a gigabyte of CUDA.
 	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group torch
+	@touch $@
+
+$(STAMPS)/browser: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group browser
 	@touch $@
 
 $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
