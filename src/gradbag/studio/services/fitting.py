@@ -45,6 +45,7 @@ class Port:
     arg: Arg
     carried: Carried
     literal: Any = NO_LITERAL
+    typed: bool = False  # into the port itself, a literal of any kind
 
     @property
     def wired(self) -> bool:
@@ -85,7 +86,7 @@ def _from_output(page: Page, graph: Graph, node: str, port: str) -> dict[str, An
                 found[f"{name}.{unknown}"] = cycle or f"{name} has no known op, so nothing says what it takes"
             continue
         for place, at in _places(target):
-            found[f"{name}.{at}"] = cycle or _reason(target, place, carried)
+            found[f"{name}.{at}"] = cycle or _refusal(target, place, carried)
     return {"ports": found, "ops": [{"op": op.name, "port": at} for op, at in _takers(carried)]}
 
 
@@ -100,7 +101,7 @@ def _from_input(page: Page, graph: Graph, node: str, port: str) -> dict[str, Any
         cycle = _cycle_text(way, node, name, upstream=False)
         op = op_of(entry)
         for at in [a.name for a in op.outputs] if op is not None else ():
-            found[f"{name}.{at}"] = cycle or _reason(target, place, _carried(page, graph, name, at))
+            found[f"{name}.{at}"] = cycle or _refusal(target, place, _carried(page, graph, name, at))
     return {"ports": found, "ops": [{"op": op.name, "port": at} for op, at in _givers(target, place)]}
 
 
@@ -138,7 +139,8 @@ def _port(page: Page, graph: Graph, op: Op, name: str, arg: Arg, value: Any, sou
     linked = is_link(value)
     if source is not None:
         said = linked or (isinstance(value, dict) and not value.keys().isdisjoint(("dtype", "file", "base64")))
-        return Port(name, arg, Carried.of(source), NO_LITERAL if said or len(op.allowed(arg)) == 1 else value)
+        literal = NO_LITERAL if said or len(op.allowed(arg)) == 1 else value
+        return Port(name, arg, Carried.of(source), literal, typed=not linked)
     if not linked or not isinstance(value["from"], str):
         return Port(name, arg, Carried(None))
     start, port = split(page.nodes, value["from"])
@@ -169,6 +171,15 @@ def _places(target: Target) -> Iterator[tuple[int, str]]:
 
 
 # ------------------------------------------------------------------ trying
+def _refusal(target: Target, place: int, carried: Carried) -> str:
+    """The reason that holds whatever is typed into the other ports: that can be typed anew, as an example's values are."""
+    reason = _reason(target, place, carried)
+    if not reason:
+        return ""
+    loose = [replace(port, carried=Carried(port.carried.dtype)) if port.typed else port for port in target.ports]
+    return _reason(replace(target, ports=tuple(loose)), place, carried)
+
+
 def _reason(target: Target, place: int, carried: Carried) -> str:
     """Why an input cannot get what a wire carries; "" where it can."""
     op = target.op
