@@ -76,8 +76,9 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
   const finish = () => {
     if (problems.size > 0) {
       sheet.toProblem();
+      const first = problems.values().next().value ?? "";
       sheet.setMessage(
-        problems.size === 1 ? "One cell is wrong; it is marked." : `${problems.size} cells are wrong; they are marked.`,
+        problems.size === 1 ? `One cell is wrong: ${first}.` : `${problems.size} cells are wrong. The first: ${first}.`,
       );
       cells.current?.focus();
       return;

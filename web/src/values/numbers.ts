@@ -5,7 +5,7 @@ const DECIMAL = String.raw`(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`;
 const WORD = "nan|inf|infinity";
 const REAL = new RegExp(`^[+-]?(?:${DECIMAL}|${WORD})$`, "i");
 const COMPLEX = new RegExp(`^([+-]?(?:${DECIMAL}|${WORD})(?![\\d.]))?([+-]?(?:${DECIMAL}|${WORD})?)[jJ]$`, "i");
-const SHORT = /^-?\d{1,15}$/;
+const SHORT = /^-?\d{1,15}(?:\.\d*)?$/; // by far the most
 const WHOLE = /^[+-]?\d+$/;
 const LONGEST = 1200; // signs; the longest decimal of a double has fewer
 

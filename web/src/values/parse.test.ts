@@ -28,6 +28,13 @@ function refusal(text: string, dtype = ""): string {
   throw new Error(`${text} was read`);
 }
 
+/** The processor's time, so that a busy machine fails no test. */
+function milliseconds(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  return process.cpuUsage(before).user / 1000;
+}
+
 describe("parseTensor", () => {
   it.each<[string, unknown, number[]]>([
     ["3", 3, []],
@@ -205,9 +212,7 @@ describe("parseTensor", () => {
     const braces = lists.replaceAll("[", "{").replaceAll("]", "}");
     for (const text of [lists, cells, braces]) {
       expect(text.length).toBeGreaterThan(1_000_000);
-      const start = performance.now();
-      expect(parseTensor(text).shape).toEqual([1500, 100]);
-      expect(performance.now() - start).toBeLessThan(1000);
+      expect(milliseconds(() => expect(parseTensor(text).shape).toEqual([1500, 100]))).toBeLessThan(1000);
     }
   });
 
@@ -219,9 +224,7 @@ describe("parseTensor", () => {
       "_1".repeat(500_000),
       '"\\'.repeat(400_000),
     ]) {
-      const start = performance.now();
-      expect(() => parseTensor(text)).toThrow(ParseError);
-      expect(performance.now() - start).toBeLessThan(1000);
+      expect(milliseconds(() => expect(() => parseTensor(text)).toThrow(ParseError))).toBeLessThan(1000);
     }
   });
 });
