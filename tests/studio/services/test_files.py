@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,6 +77,49 @@ def test_a_missing_data_file_is_told(page_of: Make) -> None:
     literal = {"file": "data/t.npy", "sha256": "0" * 64}
     text = pages.text(page_of({"t": {"op": "Const", "attrs": {"dtype": "float32", "value": literal}}}))
     assert any("data/t.npy" in note for note in opened(text.encode(), "p.page.json")["notes"])
+
+
+# ------------------------------------------------------------------ groups and notes
+FRAMES: dict[str, dict[str, Any]] = {
+    "groups": {"g": {"title": "Both <b>", "nodes": ["a", "gone"], "color": 5}, "empty": {"title": "None", "nodes": []}},
+    "notes": {"n": {"text": "first & last\n" + "word " * 50, "at": [-300, -200], "size": [200, 100]}},
+}
+
+
+def test_groups_and_notes_are_drawn_and_come_back(page_of: Make) -> None:
+    page = page_of({"a": {"op": "Neg", "in": {"x": 1.5}}}, layout={"a": [0, 0]}, **FRAMES)
+    assert pages.check(page) == []
+    content, _, name = exported(page, "svg")
+    assert opened(content, name)["page"] == page.document
+    drawing = content.decode()
+    assert "Both &lt;b&gt;" in drawing
+    assert "first &amp; last" in drawing
+    assert ">None<" not in drawing
+    assert drawing.count("word") < 50  # what does not fit into the note is cut
+    assert 'viewBox="-332 ' in drawing
+
+
+@pytest.mark.parametrize("section", ["groups", "notes"])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        3,
+        [],
+        {"nodes": []},
+        {"title": "x", "nodes": [1], "color": 6},
+        {"title": "x", "nodes": {}, "color": "red"},
+        {"text": "x"},
+        {"text": "x", "at": [0], "size": [1, 1]},
+        {"text": "x", "at": [0, 0], "size": [1, -1]},
+        {"text": "x", "at": [0, 1e300], "size": [1, 1]},
+        {"text": 1, "at": [0, 0], "size": [1, 1]},
+        {"text": "x", "at": [0, 0], "size": [0, 0], "color": -1},
+    ],
+)
+def test_groups_and_notes_of_another_kind_stop_nothing(page_of: Make, section: str, entry: Any) -> None:
+    for page in (page_of({}, **{section: {"one": entry}}), page_of({}, **{section: entry})):
+        assert pages.check(page) == []
+        assert opened(*exported(page, "svg")[::2])["page"] == page.document
 
 
 # ------------------------------------------------------------------ pictures
