@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Playwright, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Playwright,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from .desk import Desk
 
@@ -26,6 +35,7 @@ REPORT = """addEventListener("securitypolicyviolation", (event) =>
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    expect.set_options(timeout=PATIENCE)
     config.addinivalue_line("markers", "browser: drives the studio in a real browser, which must be installed")
 
 
@@ -94,6 +104,16 @@ def start(folder: Path, state: Path) -> Studio:
         if found:
             return Studio(folder, found.group(), process)
     raise AssertionError(f"the studio ended with status {process.wait()} before it printed its address")
+
+
+@pytest.fixture(scope="session")
+def shared_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """For tests that leave nothing behind but values in its cache."""
+    base = tmp_path_factory.mktemp("studio")
+    (base / "pages").mkdir()
+    studio = start(base / "pages", base / "state")
+    yield studio
+    studio.stop()
 
 
 @pytest.fixture
@@ -177,5 +197,12 @@ def open_desk(browser: Browser, watch: Watch) -> Iterator[Callable[..., Desk]]:
 
 
 @pytest.fixture
-def desk(studio: Studio, open_desk: Callable[..., Desk]) -> Desk:
+def desk(shared_studio: Studio, open_desk: Callable[..., Desk]) -> Desk:
+    """A tab with an empty page."""
+    return open_desk(shared_studio.address)
+
+
+@pytest.fixture
+def own_desk(studio: Studio, open_desk: Callable[..., Desk]) -> Desk:
+    """The same, with a folder and a cache that nobody has used."""
     return open_desk(studio.address)

@@ -172,7 +172,7 @@ def _places(target: Target) -> Iterator[tuple[int, str]]:
 
 # ------------------------------------------------------------------ trying
 def _refusal(target: Target, place: int, carried: Carried) -> str:
-    """The reason that holds whatever is typed into the other ports: that can be typed anew, as an example's values are."""
+    """The reason that holds whatever is typed into the other ports: example values, say, are there to be typed anew."""
     reason = _reason(target, place, carried)
     if not reason:
         return ""
