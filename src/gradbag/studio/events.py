@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from .limits import Limits
 from .sessions import Session
 
 PATIENCE = 5.0  # seconds for the first message
+MOST_REPEATED = 1 << 21  # characters of events that a new connection is told once more
 POLICY_VIOLATION, TOO_SLOW = 1008, 1013
 
 
@@ -22,6 +24,8 @@ class Events:
         self._session, self._limits = session, limits
         self._open = 0
         self._listeners: set[Listener] = set()
+        self._recent: deque[str] = deque()
+        self._recent_size = 0
 
     def __bool__(self) -> bool:
         return bool(self._listeners)
@@ -31,6 +35,15 @@ class Events:
         text = (event if isinstance(event, bytes) else msgspec.json.encode(event)).decode()
         for listener in self._listeners:
             listener.add(text)
+
+    def tell_of_run(self, event: dict[str, Any] | bytes) -> None:
+        """The same, and a tab that was away hears it when it is back."""
+        body: bytes = event if isinstance(event, bytes) else msgspec.json.encode(event)
+        self._recent.append(body.decode())
+        self._recent_size += len(self._recent[-1])
+        while self._recent_size > MOST_REPEATED:
+            self._recent_size -= len(self._recent.popleft())
+        self.tell(body)
 
     async def listen(self, socket: WebSocket) -> None:
         """A connection from its beginning to its end."""
@@ -60,6 +73,8 @@ class Events:
 
     async def _serve(self, socket: WebSocket) -> None:
         listener = Listener(self._limits.socket_backlog)
+        for text in self._recent:
+            listener.add(text)
         self._listeners.add(listener)
         writing = asyncio.create_task(listener.write(socket))
         reading = asyncio.create_task(socket.receive())

@@ -65,7 +65,10 @@ def question(kind: str, wanted: type) -> Any:
         studio = studio_of(request)
         asked = await read(request, wanted, studio.limits.body)
         fields = {name: value for name, value in vars(asked).items() if name not in ("page", "path")}
-        return json(await studio.check(kind, asked.page, asked.path, **fields))
+        async with studio.asking:  # one at a time: what nobody waits for any more is not worked out
+            if await request.is_disconnected():
+                return Response(status_code=204)
+            return json(await studio.check(kind, asked.page, asked.path, **fields))
 
     return answer
 

@@ -207,12 +207,14 @@ class Runner:
     def lens(self, message: dict[str, Any]) -> dict[str, Any]:
         from ..graph import lens
 
-        page, sheet = page_in(message), self._sheets.get(str(message["path"] or message.get("client", ""))) or Sheet()
-        drawn = inspect(page, sheet.drawn)
+        page = page_in(message)
+        sheets = list(self._sheets.values())
+        drawn = inspect(page, sheets[-1].drawn if sheets else None)
         keys = checking.keys(drawn.graph, page)
         known = {
             name: outputs
-            for name, outputs in dict(sheet.values).items()
+            for sheet in sheets  # the latest last: its values win
+            for name, outputs in list(sheet.values.items())
             if name in drawn.graph and keys.get(name) == sheet.computed.get(name)
         }
         return lens.look(page, drawn, known, message["node"], message["port"], message["index"])

@@ -61,7 +61,7 @@ class Runs:
         """Apart from `submit`, so that whoever asked knows the run's name before events speak of it."""
         if not job.finished:
             if job.kind == "run":
-                self._events.tell({"type": "queued", "id": job.id})
+                self._events.tell_of_run({"type": "queued", "id": job.id})
             self._more.set()
 
     # ------------------------------------------------------------------ working
@@ -78,7 +78,7 @@ class Runs:
     async def _perform(self, job: Job) -> None:
         job.started = time.perf_counter()
         if job.kind == "run":
-            self._events.tell({"type": "started", "id": job.id})
+            self._events.tell_of_run({"type": "started", "id": job.id})
         try:
             answer = await self._computing.ask(job.kind, run=job.id, **job.fields)
             _settle(job, answer)
@@ -93,17 +93,16 @@ class Runs:
             _settle(job, problem)
 
     def _fail(self, job: Job, node: str, text: str, kind: str, port: str = "") -> None:
-        self._events.tell({"type": "error", "id": job.id, "node": node, "port": port, "text": text, "kind": kind})
+        event = {"type": "error", "id": job.id, "node": node, "port": port, "text": text, "kind": kind}
+        self._events.tell_of_run(event)
 
     def _finish(self, job: Job, state: str) -> None:
         if job.finished:
             return
         job.finished = True
         seconds = time.perf_counter() - job.started if job.started else 0.0
-        self._events.tell(
-            {"type": "finished", "id": job.id, "state": state, "seconds": seconds, "ran": 0, "cached": 0}
-            | {"mismatches": []}
-        )
+        event = {"type": "finished", "id": job.id, "state": state, "seconds": seconds, "ran": 0, "cached": 0}
+        self._events.tell_of_run({**event, "mismatches": []})
 
     def heard(self, message: dict[str, Any]) -> None:
         """An event of the process that runs."""
@@ -115,7 +114,7 @@ class Runs:
                 else:
                     job.running.pop(message["node"], None)
             job.finished = job.finished or message["type"] == "finished"
-        self._events.tell(message["event"])
+        self._events.tell_of_run(message["event"])
 
     # ------------------------------------------------------------------ stopping
     async def stop(self, id: str) -> None:

@@ -36,6 +36,7 @@ class Studio:
         self.runner.restarted = lambda: self.events.tell({"type": "restarted"})
         self.runs = Runs(self.runner, self.events, limits)
         self.writing = asyncio.Lock()  # one save at a time: what is compared is still there when it is replaced
+        self.asking = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
         self._seen: object = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -127,14 +128,18 @@ class Served:
 
     # ------------------------------------------------------------------ events and runs
     @contextmanager
-    def events(self) -> Iterator[Events]:
+    def events(self, *, former: bool = False) -> Iterator[Events]:
+        """What the server says from now on, or beginning with what it said of the latest runs."""
         address = f"ws://127.0.0.1:{self.port}/api/events"
         with connect(address, additional_headers={"Cookie": self.cookie}, origin=self.base, max_size=None) as listening:  # type: ignore[arg-type]
             listening.send(json.dumps({"key": self.session["key"]}))
             # The first message is read before anything that is asked for now.
             self.get("/api/session")
             time.sleep(0.05)
-            yield Events(listening)
+            found = Events(listening)
+            if not former:
+                found.skip()
+            yield found
 
     def run(self, document: Any, path: str | None = None, **more: Any) -> str:
         body = {"page": document, "path": path, "run": None, "targets": None, "steps": 1, "client": "test", **more}
@@ -182,6 +187,11 @@ class Events:
     def next(self, seconds: float = PATIENCE) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._listening.recv(timeout=seconds))
         return found
+
+    def skip(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self.next(0.1)
 
     def until(self, kind: str, **wanted: Any) -> list[dict[str, Any]]:
         """All events up to the first of a kind."""

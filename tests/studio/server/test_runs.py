@@ -165,6 +165,14 @@ def test_steps_go_one_node_at_a_time(served: Served) -> None:
     assert values(found)["mean"]
 
 
+def test_a_tab_that_was_away_hears_how_its_run_has_gone_on(served: Served) -> None:
+    with served.events() as events:
+        run = served.run(MEAN_GRAD)
+        events.of(run)
+    with served.events(former=True) as events:
+        assert events.of(run)[-1]["state"] == "done"
+
+
 # ------------------------------------------------------------------ memory, time, stopping, dying
 def hog() -> dict[str, Any]:
     return page(
@@ -312,6 +320,6 @@ def test_values_in_parts_and_whole(served: Served) -> None:
 def test_lens(served: Served) -> None:
     with served.events() as events:
         events.of(served.run(MEAN_GRAD))
-    answer = served.post("/api/lens", page=MEAN_GRAD, path=None, node="mean", port="output", index=[0], client="test")
+    answer = served.post("/api/lens", page=MEAN_GRAD, path=None, node="mean", port="output", index=[0])
     assert answer.status_code == 200
     assert set(answer.json()) == {"marks", "feeds", "fed", "wires", "partial"}
