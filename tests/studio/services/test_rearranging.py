@@ -129,6 +129,18 @@ def test_the_gradient_is_right_and_can_be_found(shipped_as: Callable[[str], page
     np.testing.assert_array_equal(fetched["d_loss_d_table"], fetched["table_grad"])
 
 
+def test_a_page_that_trains_runs_with_its_new_gradients(shipped_as: Callable[[str], pages.Page]) -> None:
+    page = shipped_as("sparse_logistic_regression")
+    drawn = draw(page)
+    good = [one["name"] for one in choices(page, drawn, "loss")["inputs"] if not one["reason"]]
+    assert "weights.ref" in good
+    made = differentiate(page, "loss", ["weights.ref"])
+    assert [made["page"]["runs"][run].get("fetch") for run in ("init", "train")] == [None, ["loss", "d_loss_d_weights"]]
+    answer = pages.run(pages.Page(made["page"]))
+    assert answer.mismatches == []
+    assert set(made["gradients"].values()) <= answer.fetches.keys()
+
+
 def test_every_new_node_leads_to_a_gradient(shipped_as: Callable[[str], pages.Page]) -> None:
     made = differentiate(shipped_as("safe_embedding_lookup"), "loss", ["table"])
     page = pages.Page(made["page"])

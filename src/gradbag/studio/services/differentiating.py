@@ -112,7 +112,7 @@ def differentiate(page: Page, output: str, inputs: Sequence[str]) -> dict[str, A
         results[name] = graph.add(find("Identity"), unique, [gradient]).name
     if len(graph) > MOST_NODES:
         raise errors.ResourceExhaustedError(f"the page would have {len(graph)} nodes; at most {MOST_NODES} are drawn")
-    return _brought(page, graph, old, f"{end.node.name}/grad", results)
+    return _brought(page, graph, old, end, results)
 
 
 def _slug(output: Output) -> str:
@@ -129,7 +129,7 @@ def _unique(name: str, taken: set[str]) -> str:
     return unique
 
 
-def _brought(page: Page, graph: Graph, old: int, prefix: str, results: dict[str, str]) -> dict[str, Any]:
+def _brought(page: Page, graph: Graph, old: int, end: Output, results: dict[str, str]) -> dict[str, Any]:
     """The page with the graph's nodes from number `old` on."""
     made = Page(copy.deepcopy(page.document), page.folder)
     made.document["nodes"] = dict(page.nodes)
@@ -143,7 +143,7 @@ def _brought(page: Page, graph: Graph, old: int, prefix: str, results: dict[str,
     for node in added:
         if node.name not in results.values():
             # The graph is our own: its nodes may be called by what a person reads well.
-            node.name = _unique(f"{prefix}/{snake_case(node.op.name)}", taken)
+            node.name = _unique(f"{end.node.name}/grad/{snake_case(node.op.name)}", taken)
         made.document["nodes"][node.name] = {}  # all names first: a link must not mean another node than it should
     carried.document["nodes"] = made.nodes
     for node in added:
@@ -152,7 +152,7 @@ def _brought(page: Page, graph: Graph, old: int, prefix: str, results: dict[str,
         made.document["nodes"][node.name] = entry
     names = [node.name for node in added]
     _place(page, made, names)
-    _fetch(made, list(results.values()))
+    _fetch(made, end, list(results.values()))
     return {"page": made.document, "added": names, "gradients": results}
 
 
@@ -204,9 +204,11 @@ def _place(page: Page, made: Page, names: Sequence[str]) -> None:
     }
 
 
-def _fetch(made: Page, names: Sequence[str]) -> None:
-    """The first run that says what it fetches gets the gradients too: they were made to be seen."""
-    for run in made.section("runs").values():
-        if isinstance(run, dict) and isinstance(run.get("fetch"), list):
-            run["fetch"] += names
-            return
+def _fetch(made: Page, output: Output, names: Sequence[str]) -> None:
+    """A run that fetches the output, else the last that fetches anything, gets the gradients too: to be seen."""
+    runs = [
+        run for run in made.section("runs").values() if isinstance(run, dict) and isinstance(run.get("fetch"), list)
+    ]
+    same = [run for run in runs if output.node.name in run["fetch"] or _label(output) in run["fetch"]]
+    for run in (same or runs)[-1:]:
+        run["fetch"] += names
