@@ -47,7 +47,9 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
   const next = useStudio((s) => s.run.next === name);
   const lit = useStudio((s) => isLit(s.lens?.lens, name));
   const bare = useStore((s) => s.transform[2] < FAR);
-  const byPort = useMemo(() => problemsByPort(problems, result), [problems, result]);
+  // What a run has said of a block does not hold any more once the block has changed.
+  const said = state === "stale" ? undefined : result;
+  const byPort = useMemo(() => problemsByPort(problems, said), [problems, said]);
   if (!entry) return null;
   const { rows } = box;
   const lines = Math.max(rows.inputs.length, rows.outputs.length);

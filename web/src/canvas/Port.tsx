@@ -69,7 +69,7 @@ const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps
         void press(place, "click");
       }}
       onKeyDown={(event: KeyboardEvent) => {
-        if (event.key !== "Enter") return;
+        if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
         event.stopPropagation();
         void press(place, useStudio.getState().wiring ? "click" : "keys");

@@ -57,7 +57,7 @@ export type Box = { width: number; height: number; rows: Rows };
 export function boxOf(name: string, entry: Entry, op: OpInfo | undefined, mentioned: readonly string[]): Box {
   const rows = rowsOf(entry, op, mentioned);
   const widths = rows.inputs.map((row, place) => row.port.length + (rows.outputs[place]?.length ?? 0) + 14);
-  const longest = Math.max(name.length * 1.15 + 8, (op?.title ?? entry.op).length * 0.95 + 8, ...widths);
+  const longest = Math.max(name.length * 1.22 + 9, (op?.title ?? entry.op).length + 9, ...widths);
   const width = Math.max(NARROWEST, Math.min(WIDEST, Math.round((longest * CHARACTER + 28) / 8) * 8));
   const count = Math.max(rows.inputs.length, rows.outputs.length) + rows.settings.length;
   return { width, height: HEAD + ROW * count + FOOT, rows };

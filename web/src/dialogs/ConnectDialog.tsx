@@ -43,7 +43,6 @@ export function ConnectDialog({ from }: { from: PortPlace }) {
   return (
     <Dialog title={`Connect ${from.node}.${from.port}`} onClose={close}>
       <input
-        autoFocus
         role="combobox"
         aria-expanded="true"
         aria-controls="connect-list"

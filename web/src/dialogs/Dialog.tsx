@@ -11,7 +11,14 @@ export function Dialog({ title, children, wide, onClose }: Props) {
   const close = onClose ?? useStudio.getState().closeDialog;
   useEffect(() => {
     const dialog = box.current;
-    if (dialog && !dialog.open) dialog.showModal();
+    if (dialog && !dialog.open) {
+      dialog.showModal();
+      // The browser would take the first control, which closes the dialog.
+      const first =
+        dialog.querySelector<HTMLElement>("input:enabled, select, textarea") ??
+        dialog.querySelector<HTMLElement>(".primary");
+      first?.focus();
+    }
     return () => dialog?.close();
   }, []);
   return (

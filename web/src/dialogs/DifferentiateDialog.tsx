@@ -75,12 +75,7 @@ export function DifferentiateDialog() {
       >
         <label className="stack">
           Gradient of
-          <select
-            // biome-ignore lint/a11y/noAutofocus: a dialog's first field takes the focus
-            autoFocus
-            value={output}
-            onChange={(event) => setOutput(event.target.value)}
-          >
+          <select value={output} onChange={(event) => setOutput(event.target.value)}>
             {outputs.map(({ place }) => (
               <option key={place}>{place}</option>
             ))}

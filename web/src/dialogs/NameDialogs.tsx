@@ -30,7 +30,6 @@ function Ask({ title, label, start, verb, problem, onDone, children }: AskProps)
         <label className="stack">
           {label}
           <input
-            autoFocus
             value={text}
             spellCheck={false}
             aria-invalid={Boolean(why)}

@@ -56,6 +56,7 @@ export function Outline() {
 
   const onKey = (event: KeyboardEvent, line: Line) => {
     if (event.target !== event.currentTarget) return; // typing in the field
+    if (event.ctrlKey || event.metaKey || event.altKey) return; // a key of the page
     const at = lines.findIndex((one) => one.id === line.id);
     const go = (place: number) => {
       const next = lines[place];

@@ -34,7 +34,11 @@ export function checking(store: StoreApi<Store>): void {
   const journal = async () => {
     journalTimer = null;
     const { document, file, session } = store.getState();
-    if (session?.readonly || document === file.savedDocument || file.save === "saving") return;
+    if (session?.readonly || document === file.savedDocument) return;
+    if (file.save === "saving") {
+      journalTimer = setTimeout(journal, JOURNAL_AFTER);
+      return;
+    }
     sequence += 1;
     try {
       await api.journal(file.journal, document, sequence);
@@ -57,7 +61,7 @@ export function checking(store: StoreApi<Store>): void {
     }
     if (state.document !== before.document && isEdit(state, before)) {
       // Not put off by further edits: while someone types on and on, it is kept too.
-      journalTimer ??= setTimeout(journal, JOURNAL_AFTER);
+      if (journalTimer === null) journalTimer = setTimeout(journal, JOURNAL_AFTER);
     }
   });
 }

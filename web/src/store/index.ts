@@ -31,6 +31,7 @@ export function nodeState(state: Store, node: string): NodeState {
 export function isStale(state: Store, node: string): boolean {
   const result = state.results[node];
   const checked = state.check?.nodes[node];
+  if (result?.error) return checked !== undefined && result.error.of !== undefined && result.error.of !== checked.key;
   if (!result || !checked || result.key === null || checked.key === null) return false;
   return result.key !== checked.key;
 }

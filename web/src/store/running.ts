@@ -164,6 +164,7 @@ export function told(
   results: Record<string, Result>,
   run: RunState,
   events: readonly StudioEvent[],
+  checked?: Record<string, { key: string | null }>, // the nodes as they are now, where that is known
 ): { results: Record<string, Result>; run: RunState } {
   const next = { ...results };
   let now = run;
@@ -191,7 +192,10 @@ export function told(
       }
       case "error": {
         const { node, port, text, kind } = event;
-        if (node) next[node] = { ...(next[node] ?? UNKNOWN), state: "error", key: null, error: { port, text, kind } };
+        if (node) {
+          const error = { port, text, kind, ...(checked ? { of: checked[node]?.key ?? null } : {}) };
+          next[node] = { ...(next[node] ?? UNKNOWN), state: "error", key: null, error };
+        }
         now = { ...now, error: node ? `${node}: ${text}` : text };
         break;
       }
@@ -217,9 +221,9 @@ export function told(
 
 function apply(set: SetState, get: GetState, events: readonly StudioEvent[]): void {
   if (!events.length) return;
-  const { results, run, history } = get();
+  const { results, run, history, check, document, checkedDocument } = get();
   const first = !Object.keys(results).length && !history.past.length;
-  set(told(results, run, events));
+  set(told(results, run, events, document === checkedDocument ? check?.nodes : undefined));
   // A page that was only opened shows all of itself, results included.
   if (first && run.targets === null && Object.keys(get().results).length) get().bringIntoView([]);
   for (const event of events) {

@@ -22,7 +22,12 @@ export type Change = (document: Document) => Document;
 
 // ------------------------------------------------------------------ results
 export type NodeState = "idle" | "queued" | "running" | "done" | "cached" | "stale" | "error";
-export type ResultError = { port: string; text: string; kind: string };
+export type ResultError = {
+  port: string;
+  text: string;
+  kind: string;
+  of?: string | null; // the node's key in the check when it failed, where that was known
+};
 export type Result = {
   key: string | null; // of what was computed; stale once the check gives the node another
   state: "queued" | "running" | "done" | "cached" | "error";
