@@ -126,44 +126,62 @@ function Code({ text }: { text: string }) {
   );
 }
 
-/** Inputs and settings: the name and what it is in one line, what it means below, so that a narrow panel can show it. */
+/** A table; one whose last column has no name explains, and is set as a list, for which a narrow panel has room. */
 function Table({ head, rows }: { head: string[]; rows: string[][] }) {
   const last = head.length - 1;
-  const isNarrow = head[last] === "";
+  if (head[last] === "") {
+    return (
+      <dl className="help-items">
+        {rows.map((row) => (
+          <Item key={row.join("\n")} head={head} row={row} />
+        ))}
+      </dl>
+    );
+  }
   return (
     <table className="help-table">
       <thead>
         <tr>
-          {head.map((name, column) =>
-            isNarrow && column === last ? null : (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ),
-          )}
+          {head.map((name) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
         </tr>
       </thead>
-      {rows.map((row) => (
-        <tbody key={row.join("\n")}>
-          <tr>
-            {row.map((text, column) =>
-              isNarrow && column === last ? null : (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place
-                <td key={column}>
-                  <Text text={text} />
-                </td>
-              ),
-            )}
-          </tr>
-          {isNarrow && row[last] && (
-            <tr className="help-meaning">
-              <td colSpan={last}>
-                <Text text={row[last]} />
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.join("\n")}>
+            {row.map((text, column) => (
+              <td key={head[column]}>
+                <Text text={text} />
               </td>
-            </tr>
-          )}
-        </tbody>
-      ))}
+            ))}
+          </tr>
+        ))}
+      </tbody>
     </table>
+  );
+}
+
+function Item({ head, row }: { head: string[]; row: string[] }) {
+  const [name, ...rest] = row;
+  const meaning = rest.pop();
+  return (
+    <>
+      <dt>{name}</dt>
+      {meaning && (
+        <dd className="help-meaning">
+          <Text text={meaning} />
+        </dd>
+      )}
+      {rest.map((text, at) =>
+        text === "" ? null : (
+          <dd key={head[at + 1]}>
+            {head[at + 1]} <code>{text}</code>
+          </dd>
+        ),
+      )}
+    </>
   );
 }

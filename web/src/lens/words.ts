@@ -27,15 +27,15 @@ export function lensText(state: LensState): string {
   const what = `${placeText(state.index)} of ${state.node}.${state.port}`;
   if (state.error) return `${what}: ${state.error}`;
   if (state.lens === null) return `${what}: looking along the wires`;
-  const { feeds, fed, marks, partial } = state.lens;
-  const above = sideText(
-    feeds.filter((port) => port !== `${state.node}.${state.port}`),
-    marks,
-  );
-  const below = sideText(
-    fed.filter((port) => port !== `${state.node}.${state.port}`),
-    marks,
-  );
+  const { feeds, fed, marks, partial, wires } = state.lens;
+  const own = `${state.node}.${state.port}`;
+  // At the end of a wire stands what stands at its beginning: once is enough.
+  const told = (ports: readonly string[]) =>
+    sideText(
+      ports.filter((port) => port !== own && !wires.includes(port)),
+      marks,
+    );
+  const [above, below] = [told(feeds), told(fed)];
   const parts = [above && `fed by ${above}`, below && `feeds ${below}`].filter(Boolean);
   return `${what}: ${parts.join("; ") || "nothing feeds it, and it feeds nothing"}${partial ? ` (${partial})` : ""}`;
 }

@@ -137,7 +137,12 @@ function Table({ shown, label: name, lensRows, onRow }: Rows & { shown: Shown; l
           const line = (
             <tr key={row} data-row={row} data-lit={lensRows?.includes(row) || undefined} onClick={() => onRow(row)}>
               <th scope="row">
-                <button type="button" tabIndex={-1} aria-label={`row ${row}: show what feeds it`}>
+                <button
+                  type="button"
+                  tabIndex={-1}
+                  aria-label={`row ${row}: show what feeds it`}
+                  onMouseDown={(event) => event.preventDefault()}
+                >
                   {row}
                 </button>
               </th>
