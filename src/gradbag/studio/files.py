@@ -28,6 +28,7 @@ SUFFIX = ".page.json"
 EXAMPLE = "example:"
 EXAMPLES = Path(__file__).parent.parent / "examples"
 OWN = ".gradbag"
+BETWEEN_COUNTS = 30.0  # seconds
 _LONGEST_PART = 200
 _DEEPEST = 8
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -72,6 +73,10 @@ class Folder:
 
     def __init__(self, root: Path, limits: Limits) -> None:
         self.root, self.limits = Path(os.path.realpath(root)), limits
+        self._used, self._used_at = (
+            0,
+            -BETWEEN_COUNTS,
+        )  # bytes of what is put aside, at most, and when they were counted
         self._known: dict[tuple[str, int, int, int], dict[str, Any]] = {}
 
     @property
@@ -225,8 +230,13 @@ class Folder:
 
     def make_room(self, wanted: int) -> None:
         """Forget the oldest versions and trash where all of it would become too much; journals stay."""
+        self._used += wanted
+        now = time.monotonic()
+        if self._used <= self.limits.autosave and now - self._used_at < BETWEEN_COUNTS:
+            return
         files = sorted(self._own_files(), key=lambda found: found[1])
         total = sum(size for _, _, size in files) + wanted
+        self._used, self._used_at = total, now
         for place, _, size in files:
             if total <= self.limits.autosave:
                 return

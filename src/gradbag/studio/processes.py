@@ -16,6 +16,7 @@ from .answers import Refused
 # A folder of pages may hold a numpy.py: -P keeps the current folder out of where modules come from.
 BOOT = "import sys; sys.path.append(sys.argv[1]); from gradbag.studio.worker import main; main(sys.argv[2])"
 PACKAGES = str(Path(__file__).parent.parent.parent)
+BESIDE = ("value", "npy", "lens")  # asked while a run goes on, which is worth more than their answer
 STATUS = {"memory": 413, "internal": 500, "gone": 410}
 
 
@@ -78,7 +79,8 @@ class Computing:
             await self._write({"id": number, "kind": kind, **fields})
             answer = await future
         except asyncio.CancelledError:
-            self.kill()  # it is still at it, and others wait behind
+            if kind not in BESIDE:
+                self.kill()  # it is still at it, and others wait behind
             raise
         finally:
             self._asked.pop(number, None)

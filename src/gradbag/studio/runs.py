@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import signal
 import time
@@ -14,6 +15,8 @@ from .answers import Refused
 from .events import Events
 from .limits import Limits
 from .processes import Computing, Died
+
+log = logging.getLogger("gradbag.studio")
 
 
 @dataclass(eq=False)
@@ -91,6 +94,12 @@ class Runs:
             self._fail(job, problem.more.get("node", ""), problem.text, problem.kind, problem.more.get("port", ""))
             self._finish(job, "failed")
             _settle(job, problem)
+        except Exception as problem:  # the next run must find somebody who takes it
+            log.error("run failed: %s", type(problem).__name__, exc_info=problem)
+            text = "Something went wrong inside the studio."
+            self._fail(job, "", text, "internal")
+            self._finish(job, "failed")
+            _settle(job, Refused(500, "internal", text))
 
     def _fail(self, job: Job, node: str, text: str, kind: str, port: str = "") -> None:
         event = {"type": "error", "id": job.id, "node": node, "port": port, "text": text, "kind": kind}

@@ -109,7 +109,12 @@ def test_names_that_differ_in_case_alone_are_one_too_many(served: Served) -> Non
 
 
 def test_names_may_be_in_any_language(served: Served) -> None:
-    for name in ("Größe/Übung 1.page.json", "勾配.page.json", "a+b%25.page.json"):
+    for name in (
+        "Größe/Übung 1.page.json",
+        "勾配.page.json",
+        "a+b%25.page.json",
+        "<img src=x onerror=alert(1)>.page.json",
+    ):
         assert served.put(name, MEAN_GRAD).status_code == 200
     assert "Größe/Übung 1.page.json" in [found["path"] for found in served.get("/api/files").json()["pages"]]
 
