@@ -32,14 +32,14 @@ _PROBLEMS = (errors.Error, ValueError, TypeError, IndexError, KeyError, Arithmet
 
 
 class Budget:
-    """How much trying is left: calls of ops, and seconds."""
+    """How much trying is left: calls of ops, and seconds of work, so that a busy machine does not change the answer."""
 
     def __init__(self, calls: int, seconds: float) -> None:
-        self.calls, self.end = calls, time.monotonic() + seconds
+        self.calls, self.end = calls, time.thread_time() + seconds
 
     def spend(self) -> bool:
         self.calls -= 1
-        return self.calls >= 0 and time.monotonic() < self.end
+        return self.calls >= 0 and time.thread_time() < self.end
 
 
 class Call:

@@ -207,6 +207,6 @@ def test_three_hundred_nodes_answer_at_once(page_of: Make) -> None:
     drawn = draw(page)
     assert not drawn.problems
     fits(page, drawn, "table", "output", "output")  # what is made once is made
-    start = time.perf_counter()
+    start = time.process_time()
     fits(page, drawn, "sum50", "output", "output")
-    assert time.perf_counter() - start < 0.5  # about 0.03 on a quiet machine
+    assert time.process_time() - start < 0.1  # about 0.02
