@@ -165,6 +165,15 @@ class Desk:
             self.page.get_by_role("tabpanel").locator(f'button.file[title="{path}"]').click()
         expect(self.blocks.first).to_be_visible()
 
+    def paste(self, **page: Any) -> None:
+        """Put blocks onto the page that were copied as text elsewhere."""
+        text = json.dumps({"format": "gradbag-page/1", **page})
+        self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
+        self.page.keyboard.press("Control+V")
+        for name in page["nodes"]:
+            expect(self.block(name)).to_be_attached()
+        self.checked()
+
     # ------------------------------------------------------------------ keyboard
     def focused(self) -> str:
         """What has the focus, in words; "" when nothing has."""
