@@ -10,7 +10,9 @@ import pytest
 
 import gradbag
 from gradbag.graph import page as pages
+from gradbag.graph.graph import Node
 from gradbag.graph.page_graph import Drawn, draw
+from gradbag.graph.page_run import tasks
 from gradbag.graph.session import ClientSession
 
 EXAMPLES = sorted((Path(gradbag.__file__).parent / "examples").glob("*.page.json"))
@@ -40,7 +42,28 @@ def ran() -> Callable[[pages.Page], tuple[Drawn, dict[str, list[Any]]]]:
     def run(page: pages.Page) -> tuple[Drawn, dict[str, list[Any]]]:
         drawn = draw(page)
         assert not drawn.problems
-        values = iter(ClientSession(drawn.graph).run(fetches=[o for node in drawn.graph for o in node.outputs]))
-        return drawn, {node.name: [next(values) for _ in node.outputs] for node in drawn.graph}
+        session = ClientSession(drawn.graph)
+        found: dict[str, list[Any]] = {}
+        stateful = any(node.op.state == "variable" for node in drawn.graph)
+        # What assigns to a variable runs in the page's own runs; else everything can be fetched at once.
+        for task in tasks(page) if stateful else [None]:
+            nodes = list(drawn.graph) if task is None else _needed(drawn, [*task.fetch, *task.only])
+            read = [node for node in nodes if node.op.state != "variable"]
+            values = iter(session.run(fetches=[o for node in read for o in node.outputs], run_only=read))
+            found |= {node.name: [next(values) for _ in node.outputs] for node in read}
+            found |= {node.name: [session.variable(node)] for node in nodes if node.op.state == "variable"}
+        return drawn, found
 
     return run
+
+
+def _needed(drawn: Drawn, names: list[str]) -> list[Node]:
+    seen: set[Node] = set()
+    waiting = [drawn.graph.node(name) for name in names]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += [source.node for source in node.inputs]
+            waiting += node.control
+    return sorted(seen, key=lambda node: node.number)

@@ -338,10 +338,10 @@ def test_a_small_change_of_a_number_touches_what_is_lit_and_nothing_else(op: Op)
 # ------------------------------------------------------------------ random pages
 @pytest.mark.slow
 def test_every_row_of_the_shipped_pages_can_be_looked_at(shipped: pages.Page, ran: Ran) -> None:
-    if any(node.op.state == "variable" for node in draw(shipped).graph):
-        return
     drawn, values = ran(shipped)
-    for node in drawn.graph:
+    looked = [node for node in drawn.graph if node.name in values]
+    assert len(looked) > len(drawn.graph) / 2
+    for node in looked:
         for output, value in zip(node.outputs, values[node.name], strict=True):
             if node.name in shipped.nodes:
                 for index in [[], *([k] for k in range(len(value) if value.ndim else 0))][:2]:
