@@ -143,7 +143,7 @@ class Folder:
         with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
             before = self._before(at, name)
             found = None if before is None else digest(before)
-            if found != version and not force:
+            if found != (version or None) and not force:
                 raise Stale(before)
             if before is None:
                 self._check_twins(at, name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ class Entry:
     sequence: int
     saved_at: str
     page: msgspec.Raw
+    seal: str = ""  # tells whether it was written here
 
 
 def checked_journal(path: str) -> str:
@@ -42,17 +44,15 @@ def checked_journal(path: str) -> str:
 class Journal:
     """The journals of a folder. Its methods wait for the disk: call them in a thread."""
 
-    def __init__(self, folder: Folder) -> None:
-        self._folder = folder
+    def __init__(self, folder: Folder, seal: Callable[[bytes], str] = lambda page: "") -> None:
+        self._folder, self._seal = folder, seal
 
     def add(self, path: str, page: bytes, sequence: int) -> None:
         """Put a state of a page on the disk, for good."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         # A line break in JSON stands between values only, never inside one.
         flat = page.replace(b"\n", b" ").replace(b"\r", b" ")
-        body = msgspec.json.encode(
-            {"path": checked_journal(path), "sequence": sequence, "saved_at": now, "page": msgspec.Raw(flat)}
-        )
+        body = msgspec.json.encode(Entry(checked_journal(path), sequence, now, msgspec.Raw(flat), self._seal(flat)))
         line = b"%08x %s\n" % (crc32(body), body)
         with told_when_full():
             self._folder.make_room(len(line))
@@ -102,6 +102,10 @@ class Journal:
                 with suppress(msgspec.DecodeError, RecursionError):
                     return msgspec.json.decode(body, type=Entry)  # type: ignore[no-any-return,unused-ignore]
         return None
+
+    def is_own(self, entry: Entry) -> bool:
+        """Whether this user wrote it: a folder may come from somebody else, journals and all."""
+        return entry.seal == self._seal(bytes(entry.page))
 
     def drop(self, path: str) -> None:
         """Its page is saved, or not wanted any more."""

@@ -58,10 +58,13 @@ def serve(
     door = Door(state, address, session.token, shown=browser)
     print(f"gradbag studio shows {folder} at {door.printed}")
     print("Ctrl-C ends it; what is not saved is kept.", flush=True)
+    server = uvicorn.Server(config)
     signal.signal(signal.SIGTERM, _end)
     threading.Thread(target=door.open, daemon=True).start()  # the socket listens: it will be answered
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
+        if not server.started:
+            raise UsageError(f"{folder} cannot be shown; what stands above tells why")
     except KeyboardInterrupt:
         pass
     finally:

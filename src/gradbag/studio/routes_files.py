@@ -16,6 +16,7 @@ from .answers import Refused, json, read
 from .files import EXAMPLE, Stale
 from .journal import Entry, checked_journal, is_untitled
 from .studio import Studio, studio_of
+from .trust import nodes_of
 
 
 @dataclass
@@ -51,8 +52,13 @@ async def listing(request: Request) -> Response:
 async def open_page(request: Request) -> Response:
     studio, path = studio_of(request), request.path_params["path"]
     if is_untitled(path) and not path.startswith(EXAMPLE):
-        return json(await _untitled(studio, path))
-    content = await asyncio.to_thread(studio.folder.read, path)
+        return json(await _unsaved(studio, path))
+    try:
+        content = await asyncio.to_thread(studio.folder.read, path)
+    except Refused as problem:
+        if problem.status == 404 and not path.startswith(EXAMPLE):
+            return json(await _unsaved(studio, path))
+        raise
     page = await studio.check("document", content, path)
     entry = None if path.startswith(EXAMPLE) else await asyncio.to_thread(studio.journal.last, path)
     return json(
@@ -66,12 +72,16 @@ async def open_page(request: Request) -> Response:
     )
 
 
-async def _untitled(studio: Studio, path: str) -> dict[str, Any]:
+async def _unsaved(studio: Studio, path: str) -> dict[str, Any]:
+    """A page that has no file, but a journal."""
     entry = await asyncio.to_thread(studio.journal.last, checked_journal(path))
     found = None if entry is None else await _recovered(studio, path, entry, b"")
-    if found is None:
-        raise Refused(404, "missing", "There is no such unsaved page.")
-    return {"page": found["page"], "path": path, "version": "", "trusted": True, "recovered": found}
+    if entry is None or found is None:
+        raise Refused(404, "missing", f"There is no page {path[:80]}.")
+    own = studio.journal.is_own(entry)
+    if not own:
+        studio.trust.remember_opened(nodes_of(bytes(entry.page)))
+    return {"page": found["page"], "path": path, "version": "", "trusted": own, "recovered": found}
 
 
 async def _recovered(studio: Studio, path: str, entry: Entry | None, page: bytes) -> dict[str, Any] | None:

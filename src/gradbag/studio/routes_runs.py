@@ -17,6 +17,7 @@ from .answers import Refused, attachment, json, read
 from .files import EXAMPLE
 from .journal import is_untitled
 from .studio import Studio, studio_of
+from .trust import nodes_of
 
 HASH = re.compile(r"[0-9a-f]{8,128}")
 
@@ -108,21 +109,12 @@ async def _check_trusted(studio: Studio, page: Any, path: str | None) -> None:
     if path is not None and path.startswith(EXAMPLE):
         return
     if is_untitled(path):
-        try:
-            outline = msgspec.json.decode(page, type=Outline).nodes
-        except (msgspec.DecodeError, RecursionError):
-            outline = {}  # said when it is read
-        foreign = studio.trust.has_foreign(outline)
+        foreign = studio.trust.has_foreign(nodes_of(bytes(page)))
     else:
         foreign = not await asyncio.to_thread(_covered, studio, path)
     if foreign:
         text = "This page was not made here. Look at it first: running it computes what it says, with your memory."
         raise Refused(403, "untrusted", text)
-
-
-@dataclass
-class Outline:
-    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def _covered(studio: Studio, path: str | None) -> bool:

@@ -27,8 +27,8 @@ class Studio:
     def __init__(self, folder: Path, session: Session, limits: Limits, state: Path) -> None:
         self.session, self.limits = session, limits
         self.folder = Folder(folder, limits)
-        self.journal = Journal(self.folder)
         self.trust = Trust(self.folder, state)
+        self.journal = Journal(self.folder, self.trust.seal)
         self.events = Events(session, limits)
         settings = {"memory": limits.worker_memory, "run_seconds": limits.run_seconds}
         self.checker = Computing("check", settings)

@@ -11,8 +11,11 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from .files import EXAMPLE, OWN, Folder, digest
 
@@ -30,11 +33,11 @@ class Trust:
 
     # ------------------------------------------------------------------ files
     def knows(self, content: bytes) -> bool:
-        return self._seal(content) in self._sealed
+        return self.seal(content) in self._sealed
 
     def add(self, content: bytes) -> None:
         """Trust a file as it is now; changed by anybody else, it is foreign again."""
-        seal = self._seal(content)
+        seal = self.seal(content)
         if seal in self._sealed:
             return
         self._sealed.add(seal)
@@ -66,7 +69,7 @@ class Trust:
         self._opened = []
 
     # ------------------------------------------------------------------ seals
-    def _seal(self, content: bytes) -> str:
+    def seal(self, content: bytes) -> str:
         return hmac.digest(self._key, digest(content).encode(), "sha256").hex()
 
     def _read(self) -> set[str]:
@@ -78,6 +81,22 @@ class Trust:
                 return set(file.read(1 << 24).decode("ascii", "replace").split())
         except OSError:
             return set()
+
+
+@dataclass
+class Outline:
+    """Of a page's text, as much as is needed here."""
+
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def nodes_of(page: bytes) -> dict[str, dict[str, Any]]:
+    """The nodes of a page that is text still; none where it cannot be read, which is told elsewhere."""
+    try:
+        found: Outline = msgspec.json.decode(page, type=Outline)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return found.nodes
 
 
 def _outline(nodes: Mapping[str, Any]) -> frozenset[tuple[str, str]]:

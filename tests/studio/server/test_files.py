@@ -364,6 +364,15 @@ def test_journal_of_a_page_without_a_file(served: Served) -> None:
     assert served.get(f"/api/file/{name}").status_code == 404
 
 
+def test_journal_of_a_page_whose_file_is_gone(served: Served) -> None:
+    served.put("gone.page.json", MEAN_GRAD)
+    served.post("/api/journal/gone.page.json", page=MEAN_GRAD, sequence=1)
+    (served.folder / "gone.page.json").unlink()
+    found = served.get("/api/file/gone.page.json").json()
+    assert found["recovered"]["page"] == MEAN_GRAD
+    assert served.put("gone.page.json", MEAN_GRAD, found["version"]).status_code == 200
+
+
 def test_journal_survives_a_kill(start: Start) -> None:
     served = start()
     served.put("a.page.json", MEAN_GRAD)
@@ -439,6 +448,8 @@ def test_dropped_pages_run_when_they_are_trusted(served: Served) -> None:
 def test_trust_lasts_but_does_not_travel(start: Start, tmp_path: Path) -> None:
     served = start()
     served.put("a.page.json", MEAN_GRAD)
+    served.post("/api/journal/untitled-1", page=MEAN_GRAD, sequence=1)
+    assert served.get("/api/file/untitled-1").json()["trusted"] is True
     served.end()
     again = start()
     assert again.get("/api/file/a.page.json").json()["trusted"] is True
@@ -447,3 +458,6 @@ def test_trust_lasts_but_does_not_travel(start: Start, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "state")
     elsewhere = start()
     assert elsewhere.get("/api/file/a.page.json").json()["trusted"] is False
+    assert elsewhere.get("/api/file/untitled-1").json()["trusted"] is False
+    body = {"page": MEAN_GRAD, "path": None, "run": None, "targets": None, "steps": 1, "client": ""}
+    assert error(elsewhere.post("/api/run", **body))["kind"] == "untrusted"
