@@ -1,4 +1,13 @@
-import { type KeyboardEvent, useCallback, useEffect, useId, useMemo, useReducer, useState } from "react";
+import {
+  type ClipboardEvent,
+  type KeyboardEvent,
+  useCallback,
+  useEffect,
+  useId,
+  useMemo,
+  useReducer,
+  useState,
+} from "react";
 import { api } from "../api/client";
 import type { Value } from "../api/types";
 import { flattened, shapeText, sizeOf } from "../values/cells";
@@ -66,8 +75,14 @@ export function ValueTable({ value, slice, lensRows, onRow }: Props) {
 
   if (sizeOf(slice.shape) === 0) return <p className="inspector-muted">empty {shapeText(slice.shape)}</p>;
   const here = cells.at(cursor.row, cursor.column);
+  const onCopy = (event: ClipboardEvent) => {
+    // Here a copy is the element's, not the selected block's.
+    event.preventDefault();
+    event.stopPropagation();
+    event.clipboardData.setData("text/plain", exact(here));
+  };
   return (
-    <>
+    <div className="inspector-table" onCopy={onCopy}>
       {cells.pages?.error && <p className="inspector-wrong">{cells.pages.error}</p>}
       <VirtualGrid
         id={id}
@@ -97,7 +112,7 @@ export function ValueTable({ value, slice, lensRows, onRow }: Props) {
         {shapeText([...rowIndex(slice.shape, cursor.row), ...(slice.shape.length > 1 ? [cursor.column] : [])])}{" "}
         <output>{exact(here)}</output>
       </p>
-    </>
+    </div>
   );
 }
 

@@ -1,8 +1,10 @@
 /** Parts of a large value, fetched as they come into view and kept. */
 import { api, reason } from "../api/client";
-import type { ValueRows } from "../api/types";
-import { flattened } from "../values/cells";
+import type { Value, ValueRows } from "../api/types";
+import { type Cell, flattened, sizeOf, type Tensor } from "../values/cells";
 import { kindOf } from "../values/dtypes";
+import { MOST_ELEMENTS } from "../values/gridModel";
+import { matrixOf } from "./slices";
 
 export const ROWS_AT_ONCE = 100;
 export const COLUMNS_AT_ONCE = 50;
@@ -76,6 +78,18 @@ function floor(place: number, step: number): number {
 
 function keyOf(row: number, column: number): string {
   return `${floor(row, ROWS_AT_ONCE)},${floor(column, COLUMNS_AT_ONCE)}`;
+}
+
+/** A value as a tensor, for the grid editor. */
+export async function valueTensor(value: Value): Promise<Tensor> {
+  const size = sizeOf(value.shape);
+  if (size > MOST_ELEMENTS) {
+    const [has, most] = [size.toLocaleString("en"), MOST_ELEMENTS.toLocaleString("en")];
+    throw new Error(`${has} elements are too many for the grid, which holds ${most}.`);
+  }
+  const { rows, columns } = matrixOf(value.shape);
+  const cells = size === 0 ? [] : await wholeValue(value.hash, value.dtype, "", rows, columns);
+  return { shape: [...value.shape], cells: cells as Cell[] };
 }
 
 const MOST_ANSWERED = 10_000;

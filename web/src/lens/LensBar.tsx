@@ -1,14 +1,17 @@
 import { useEffect } from "react";
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
-import { lensText, nextRow, rowCount } from "./words";
+import { lensText, nextRow, rowCount, shortName } from "./words";
 import "./lens.css";
+
+const NONE = {};
 
 /** Says what the row lens lights up; while it is open, the arrows go from row to row and Esc closes it. */
 export function LensBar() {
   const lens = useStudio((state) => state.lens);
   const isOpen = lens !== null;
-  const text = lens ? lensText(lens) : "";
+  const results = useStudio((state) => (state.lens ? state.results : NONE));
+  const text = lens ? lensText(lens, (port) => shortName(results, port)) : "";
   const settled = lens !== null && (lens.lens !== null || lens.error !== "");
 
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LensState } from "../store/types";
-import { isWireLit, lensText, litRows, nextRow, rowCount, rowsText, sideText } from "./words";
+import { isWireLit, lensText, litRows, nextRow, rowCount, rowsText, shortName, sideText } from "./words";
 
 const state: LensState = {
   node: "mean",
@@ -39,6 +39,14 @@ describe("the row lens in words", () => {
     );
   });
 
+  it("says what stands at both ends of a wire once", () => {
+    const marks = { "data.output": [0], "mean.data": [0], "mean.output": [3] };
+    const lens = { marks, feeds: ["mean.data", "data.output"], fed: [], wires: ["mean.data"], partial: "" };
+    expect(lensText({ ...state, lens }, (port) => port.replace(".output", ""))).toBe(
+      "Row 3 of mean: fed by row 0 of data",
+    );
+  });
+
   it("counts what it does not name", () => {
     const ports = ["a.x", "b.x", "c.x", "d.x", "e.x"];
     const marks = Object.fromEntries(ports.map((port) => [port, [0]]));
@@ -71,5 +79,8 @@ describe("the row lens in words", () => {
     expect(rowCount({ results, check }, "mean", "output")).toBe(7);
     expect(rowCount({ results, check }, "mean", "data")).toBe(4);
     expect(rowCount({ results, check }, "mean", "nothing")).toBeNull();
+    expect(shortName(results, "mean.output")).toBe("mean");
+    expect(shortName(results, "mean.data")).toBe("mean.data");
+    expect(shortName(results, "other.output")).toBe("other.output");
   });
 });

@@ -4,6 +4,16 @@ import type { LensState, Store } from "../store/types";
 
 const MOST_NAMED = 3;
 
+type Name = (port: string) => string;
+const whole: Name = (port) => port;
+
+/** The node's name alone where the port is its only output. */
+export function shortName(results: Store["results"], port: string): string {
+  const dot = port.lastIndexOf(".");
+  const outputs = dot > 0 ? results[port.slice(0, dot)]?.outputs : undefined;
+  return outputs?.length === 1 && outputs[0]?.name === port.slice(dot + 1) ? port.slice(0, dot) : port;
+}
+
 /** "row 3", "rows 0, 2 and 5", "12 rows", "the whole value". */
 export function rowsText(rows: readonly number[]): string {
   if (rows.length === 0) return "nothing";
@@ -14,17 +24,17 @@ export function rowsText(rows: readonly number[]): string {
 }
 
 /** The ports of a side with what of them is lit: "rows 0 and 2 of grad.output, …". */
-export function sideText(ports: readonly string[], marks: Lens["marks"]): string {
+export function sideText(ports: readonly string[], marks: Lens["marks"], called: Name = whole): string {
   const lit = ports.filter((port) => Object.hasOwn(marks, port) && (marks[port] as number[]).length > 0);
-  const named = lit.slice(0, MOST_NAMED).map((port) => `${rowsText(marks[port] as number[])} of ${port}`);
+  const named = lit.slice(0, MOST_NAMED).map((port) => `${rowsText(marks[port] as number[])} of ${called(port)}`);
   const more = lit.length - named.length;
   if (more > 0) named.push(`${more} more`);
   return named.join(", ");
 }
 
-/** One sentence for the bar and the live region. */
-export function lensText(state: LensState): string {
-  const what = `${placeText(state.index)} of ${state.node}.${state.port}`;
+/** One sentence for the bar and the live region; `called` gives a port the name that people know it by. */
+export function lensText(state: LensState, called: Name = whole): string {
+  const what = `${placeText(state.index)} of ${called(`${state.node}.${state.port}`)}`;
   if (state.error) return `${what}: ${state.error}`;
   if (state.lens === null) return `${what}: looking along the wires`;
   const { feeds, fed, marks, partial, wires } = state.lens;
@@ -34,6 +44,7 @@ export function lensText(state: LensState): string {
     sideText(
       ports.filter((port) => port !== own && !wires.includes(port)),
       marks,
+      called,
     );
   const [above, below] = [told(feeds), told(fed)];
   const parts = [above && `fed by ${above}`, below && `feeds ${below}`].filter(Boolean);

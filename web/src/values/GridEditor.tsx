@@ -10,7 +10,7 @@ import {
   useState,
 } from "react";
 import type { Literal } from "../api/types";
-import { shapeText } from "./cells";
+import { shapeText, type Tensor } from "./cells";
 import { indexOf, modelOf } from "./gridModel";
 import { literalDtype, literalTensor, tensorLiteral } from "./literals";
 import { useGrid } from "./useGrid";
@@ -24,12 +24,14 @@ type Props = {
   /** Those that may be chosen. */
   dtypes: string[];
   title: string;
+  /** Fetches the values of a literal that only names its data file. */
+  load?: (() => Promise<Tensor>) | undefined;
   onDone: (literal: Literal) => void;
   onCancel: () => void;
 };
 
 /** A tensor, element by element, in a dialog of its own: a spreadsheet that knows the dtype. */
-export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: Props) {
+export function GridEditor({ literal, dtype, dtypes, title, load, onDone, onCancel }: Props) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
   const cells = useRef<GridHandle>(null);
@@ -43,6 +45,22 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
   });
   const sheet = useGrid(start.model, dtypes);
   const { model, cursor, area, editing, problems, message } = sheet;
+
+  const [loading, setLoading] = useState(start.elsewhere && load !== undefined);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the dialog opens
+  useEffect(() => {
+    if (!loading || !load) return;
+    let wanted = true;
+    load()
+      .then((tensor) => wanted && sheet.restart(modelOf(tensor, named ?? dtype)))
+      .catch(
+        (problem: unknown) => wanted && sheet.setMessage(problem instanceof Error ? problem.message : String(problem)),
+      )
+      .finally(() => wanted && setLoading(false));
+    return () => {
+      wanted = false;
+    };
+  }, []);
 
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -74,6 +92,8 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
   }, [waiting]);
 
   const finish = () => {
+    // Values that nobody has seen are not to be replaced by nothing.
+    if (start.elsewhere && !sheet.canUndo) return onCancel();
     if (problems.size > 0) {
       sheet.toProblem();
       const first = problems.values().next().value ?? "";
@@ -252,7 +272,8 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
         </button>
       </div>
       {sheet.rank > 2 && <Slices shape={model.shape} slice={sheet.slice} onChange={sheet.setSlice} />}
-      {start.elsewhere && !sheet.canUndo && (
+      {loading && <p className="grid-editor-note">The values are being fetched.</p>}
+      {start.elsewhere && !loading && !sheet.loaded && !sheet.canUndo && (
         <p className="grid-editor-note">
           These values are not in the page but in a data file. What you enter takes their place.
         </p>
@@ -266,7 +287,7 @@ export function GridEditor({ literal, dtype, dtypes, title, onDone, onCancel }: 
           columns={sheet.sheet.columns}
           columnWidth={columnWidth}
           cell={cell}
-          rowHead={(row) => (sheet.rank === 0 ? "" : String(row))}
+          rowHead={(row) => (sheet.rank === 0 ? "[]" : String(row))}
           columnHead={(column) => (sheet.rank < 2 ? "value" : String(column))}
           cursor={cursor}
           area={area}

@@ -146,13 +146,9 @@ export function VirtualGrid(props: Props) {
         <div role="row" aria-rowindex={1} className="vgrid-head" style={{ width }}>
           {/* biome-ignore lint/a11y/useSemanticElements: see the grid */}
           {/* biome-ignore lint/a11y/useFocusableInteractive: see the row */}
-          <span
-            role="columnheader"
-            aria-colindex={1}
-            aria-label="index"
-            className="vgrid-corner"
-            style={{ width: headWidth }}
-          />
+          <span role="columnheader" aria-colindex={1} className="vgrid-corner" style={{ width: headWidth }}>
+            #
+          </span>
           {columnPlaces.map((column) => (
             // biome-ignore lint/a11y/useSemanticElements: see the grid
             // biome-ignore lint/a11y/useFocusableInteractive: see the row

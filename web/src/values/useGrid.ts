@@ -12,6 +12,7 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
   const [anchor, setAnchor] = useState<grid.Place>({ row: 0, column: 0 });
   const [editing, setEditing] = useState<Editing>(null);
   const [message, setMessage] = useState("");
+  const [loaded, setLoaded] = useState(false);
 
   const model = history.now;
   const sheet = useMemo(() => grid.sheetOf(model.shape, slice), [model.shape, slice]);
@@ -74,6 +75,7 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
     editing,
     message,
     rank,
+    loaded,
     canUndo: history.past.length > 0,
     canRedo: history.future.length > 0,
     setMessage,
@@ -85,6 +87,12 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
     },
     setSlice(axis: number, place: number) {
       setSlice((now) => Array.from({ length: rank - 2 }, (_, at) => (at === axis ? place : (now[at] ?? 0))));
+    },
+    /** Begins with other values, which are then the oldest that undo reaches. */
+    restart(next: grid.Model) {
+      setHistory(grid.begun(next));
+      setLoaded(true);
+      settle(next, { top: 0, left: 0, bottom: 0, right: 0 });
     },
     undo: () => turn(grid.undone(history)),
     redo: () => turn(grid.redone(history)),
