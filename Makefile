@@ -16,6 +16,7 @@ PYTEST := $(BIN)/pytest
 CORE_SUITE := $(PYTEST) -n 2 --ignore=tests/tensorflow --ignore=tests/torch --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
+STUDIO_PAGE := src/gradbag/studio/static/index.html
 # The system's Node, or the one that was put into the environment.
 NPM := cd web && PATH="$(abspath $(BIN)):$$PATH" npm
 
@@ -33,7 +34,7 @@ help: ## Show this list
 # ------------------------------------------------------------------ use
 
 .PHONY: run
-run: $(STAMPS)/package $(STAMPS)/web ## Open the studio: draw, run and look at sparse ops in the browser
+run: $(STAMPS)/package $(STUDIO_PAGE) ## Open the studio: draw, run and look at sparse ops in the browser
 	@mkdir -p "$(FOLDER)"
 	$(BIN)/gradbag studio "$(FOLDER)"
 
@@ -42,7 +43,7 @@ tour: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 	$(BIN)/gradbag tour
 
 .PHONY: web
-web: $(STAMPS)/web ## Build the studio's page, which a browser shows
+web: $(STUDIO_PAGE) ## Build the studio's page, which a browser shows
 
 .PHONY: bench
 bench: $(STAMPS)/package $(STAMPS)/bench ## Measure the speed beside TensorFlow and PyTorch (half an hour)
@@ -63,7 +64,7 @@ bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pa
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/web ## Run every test, those with TensorFlow and PyTorch included
+test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STUDIO_PAGE) ## Run every test, those with TensorFlow and PyTorch included
 	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(NPM) test
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
@@ -93,7 +94,7 @@ test-web: $(STAMPS)/web-modules ## Run the tests of the studio's page
 	$(NPM) test
 
 .PHONY: test-browser
-test-browser: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STAMPS)/web ## Use the studio in a real Chromium, as a person does
+test-browser: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STUDIO_PAGE) ## Use the studio in a real Chromium, as a person does
 	$(PYTEST) tests/browser $(PYTEST_ARGS)
 
 .PHONY: test-crash
@@ -203,7 +204,7 @@ $(STAMPS)/web-modules: web/package.json web/package-lock.json $(STAMPS)/node
 	$(NPM) ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-$(STAMPS)/web: $(WEB_FILES) $(STAMPS)/web-modules
+$(STUDIO_PAGE): $(WEB_FILES) $(STAMPS)/web-modules
 	@echo '# Building the page of the studio'
 	$(NPM) run build --silent
 	@touch $@

@@ -282,7 +282,9 @@ class Folder:
 
     def _page_files(self) -> Iterator[tuple[str, tuple[str, int, int, int]]]:
         count = 0
-        for folder, below, names in os.walk(self.root):
+        for visited, (folder, below, names) in enumerate(os.walk(self.root)):
+            if visited == self.limits.folders:
+                return
             here = Path(folder).relative_to(self.root)
             below[:] = sorted(
                 name for name in below if not name.startswith((".", "__")) and name not in ("node_modules", "venv")

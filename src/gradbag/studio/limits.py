@@ -22,6 +22,7 @@ class Limits:
     socket_backlog: int = 16 * MIB  # of events that a slow reader has not taken yet
     shown: int = 1_000_000  # elements, in one answer
     pages: int = 2_000  # files that are listed
+    folders: int = 2_000  # that are looked into for them: somebody may show all of a home
     page_file: int = 64 * MIB
     versions: int = 10  # of each page that are kept
     autosave: int = 512 * MIB  # what versions, journals and trash may take on the disk

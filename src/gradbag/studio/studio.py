@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,15 @@ class Studio:
     async def _look(self) -> None:
         """Tell when a page in the folder has changed, by whomever."""
         while True:
+            pause = BETWEEN_LOOKS
             if self.events:
+                began = time.monotonic()
                 state = await asyncio.to_thread(self.folder.state)
+                pause = max(pause, 20 * (time.monotonic() - began))
                 if self._seen is not None and state != self._seen:
                     self.events.tell({"type": "files"})
                 self._seen = state
-            await asyncio.sleep(BETWEEN_LOOKS)
+            await asyncio.sleep(pause)
 
     async def check(self, kind: str, page: Any, path: str | None, **fields: Any) -> Any:
         """Ask about a page, which is JSON still."""

@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,21 @@ def test_files_that_are_no_pages_are_told(served: Served) -> None:
         assert error(served.get(f"/api/file/{name}.page.json"))["kind"] == "invalid"
     listed = {one["path"]: one["problems"] for one in served.get("/api/files").json()["pages"]}
     assert all(listed[f"{name}.page.json"] for name in contents)
+
+
+def test_changes_by_others_are_told(served: Served) -> None:
+    with served.events() as events:
+        time.sleep(2.5)  # the folder has been looked at once
+        (served.folder / "other.page.json").write_text(pages.text(pages.Page(MEAN_GRAD)))
+        events.until("files")
+
+
+def test_a_large_folder_is_listed_in_part(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}/a.page.json").write_text("{}")
+    assert len(Folder(tmp_path, Limits(folders=4)).pages()) == 3
+    assert len(Folder(tmp_path, Limits(pages=2)).pages()) == 2
 
 
 # ------------------------------------------------------------------ 14: the disk

@@ -116,6 +116,22 @@ def test_every_answer_has_the_headers(served: Served, method: str, path: str) ->
         assert answer.headers["cache-control"] == "no-store"
 
 
+# ------------------------------------------------------------------ 7 and 8: the headers, word for word
+def test_headers_are_these(served: Served) -> None:
+    found = served.get("/").headers
+    assert found["content-security-policy"] == (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+        "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'"
+    )
+    assert found["cross-origin-opener-policy"] == "same-origin"
+    assert found["cross-origin-resource-policy"] == "same-origin"
+    assert found["x-content-type-options"] == "nosniff"
+    assert found["x-frame-options"] == "DENY"
+    assert found["referrer-policy"] == "no-referrer"
+    assert "server" not in found
+
+
 # ------------------------------------------------------------------ 4: the host
 def hosts(port: int) -> list[str | None]:
     return [
