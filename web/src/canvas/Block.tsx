@@ -1,6 +1,6 @@
 // A block: title, a dot and a label per argument at the left, outputs at the right, settings, and the result after a run.
-import { type NodeProps, useStore } from "@xyflow/react";
-import { memo, useMemo } from "react";
+import type { NodeProps } from "@xyflow/react";
+import { memo, useContext, useMemo } from "react";
 import type { Problem } from "../api/types";
 import { argumentAt } from "../page/links";
 import { nodeState, useStudio } from "../store";
@@ -8,11 +8,11 @@ import type { NodeState, Result } from "../store/types";
 import { Icon } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
+import { Far } from "./far";
 import type { BlockNode } from "./nodes";
 import { InputPort, OutputPort } from "./Port";
 import { Setting } from "./Setting";
 
-const FAR = 0.42; // below this zoom text cannot be read, so no fields are made
 const MOST_VALUES = 3;
 
 const STATE_TEXT: Record<NodeState, string> = {
@@ -35,7 +35,29 @@ const STATE_HELP: Record<NodeState, string> = {
   error: "Could not run",
 };
 
-export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode>) {
+export const Block = memo(function Block(props: NodeProps<BlockNode>) {
+  return useContext(Far) ? <FarBlock {...props} /> : <NearBlock {...props} />;
+});
+
+/** Just as large, with nothing in it but the name. */
+function FarBlock({ data, selected, height }: NodeProps<BlockNode>) {
+  const { name, box } = data;
+  const state = useStudio((s) => nodeState(s, name));
+  const lit = useStudio((s) => isLit(s.lens?.lens, name));
+  const wrong = useStudio((s) => s.problemsOf.has(name));
+  return (
+    <div
+      className={`block far ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}`}
+      style={{ width: box.width, height: height ?? box.height }}
+      data-node={name}
+      data-state={state}
+    >
+      <div className="far-title">{name}</div>
+    </div>
+  );
+}
+
+function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const { name, box } = data;
   const entry = useStudio((s) => s.document.nodes[name]);
   const op = useStudio((s) => s.ops.get(s.document.nodes[name]?.op ?? ""));
@@ -46,7 +68,6 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
   const state = useStudio((s) => nodeState(s, name));
   const next = useStudio((s) => s.run.next === name);
   const lit = useStudio((s) => isLit(s.lens?.lens, name));
-  const bare = useStore((s) => s.transform[2] < FAR);
   // What a run has said of a block does not hold any more once the block has changed.
   const said = state === "stale" ? undefined : result;
   const byPort = useMemo(() => problemsByPort(problems, said), [problems, said]);
@@ -57,7 +78,7 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
   const own = byPort.get("");
   return (
     <div
-      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${lit ? ` ${lit}` : ""}${bare ? " bare" : ""}`}
+      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${lit ? ` ${lit}` : ""}`}
       style={{ width: box.width }}
       data-node={name}
       data-state={state}
@@ -81,33 +102,31 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
             {known && !op ? " · not known" : ""}
           </div>
         </div>
-        {!bare && <Badge state={state} seconds={result?.seconds ?? 0} />}
-        {!bare && (
-          <div className="block-actions nodrag">
+        <Badge state={state} seconds={result?.seconds ?? 0} />
+        <div className="block-actions nodrag">
+          <button
+            type="button"
+            className="ghost tiny"
+            tabIndex={selected ? 0 : -1}
+            title="Run up to here (Shift+Enter)"
+            aria-label={`Run up to ${name}`}
+            onClick={() => void useStudio.getState().runTo([name])}
+          >
+            <Icon name="run" />
+          </button>
+          {op && (
             <button
               type="button"
               className="ghost tiny"
               tabIndex={selected ? 0 : -1}
-              title="Run up to here (Shift+Enter)"
-              aria-label={`Run up to ${name}`}
-              onClick={() => void useStudio.getState().runTo([name])}
+              title={`What ${op.title} does (F1)`}
+              aria-label={`Help on ${op.title}`}
+              onClick={() => useStudio.getState().showHelp(op.name)}
             >
-              <Icon name="run" />
+              <Icon name="help" />
             </button>
-            {op && (
-              <button
-                type="button"
-                className="ghost tiny"
-                tabIndex={selected ? 0 : -1}
-                title={`What ${op.title} does (F1)`}
-                aria-label={`Help on ${op.title}`}
-                onClick={() => useStudio.getState().showHelp(op.name)}
-              >
-                <Icon name="help" />
-              </button>
-            )}
-          </div>
-        )}
+          )}
+        </div>
       </div>
       <div className="block-rows">
         {Array.from({ length: lines }, (_, place) => {
@@ -129,7 +148,6 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
                   selected={selected}
                   adder={row.many && row.item === null}
                   removable={row.many && row.item !== null}
-                  bare={bare}
                 />
               ) : (
                 <span />
@@ -147,16 +165,14 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
         })}
         {rows.settings.map((attr) => (
           <div className="row" key={`setting ${attr}`}>
-            {!bare && (
-              <Setting
-                node={name}
-                name={attr}
-                info={op?.attrs.find((info) => info.name === attr)}
-                value={entry.attrs?.[attr]}
-                dtype={tensorDtype}
-                problem={byPort.get(attr) ?? ""}
-              />
-            )}
+            <Setting
+              node={name}
+              name={attr}
+              info={op?.attrs.find((info) => info.name === attr)}
+              value={entry.attrs?.[attr]}
+              dtype={tensorDtype}
+              problem={byPort.get(attr) ?? ""}
+            />
           </div>
         ))}
       </div>
@@ -166,11 +182,11 @@ export const Block = memo(function Block({ data, selected }: NodeProps<BlockNode
         </div>
       )}
       {result && !result.error && result.outputs.length > 0 && (
-        <Values name={name} result={result} stale={state === "stale"} bare={bare} />
+        <Values name={name} result={result} stale={state === "stale"} />
       )}
     </div>
   );
-});
+}
 
 function Badge({ state, seconds }: { state: NodeState; seconds: number }) {
   const text = STATE_TEXT[state] || (state === "done" ? timeText(seconds) : "");
@@ -183,22 +199,21 @@ function Badge({ state, seconds }: { state: NodeState; seconds: number }) {
   );
 }
 
-function Values({ name, result, stale, bare }: { name: string; result: Result; stale: boolean; bare: boolean }) {
+function Values({ name, result, stale }: { name: string; result: Result; stale: boolean }) {
   const marks = useStudio((s) => s.lens?.lens?.marks);
   const shown = result.outputs.slice(0, MOST_VALUES);
   return (
     <div className={`block-values nodrag nowheel${stale ? " stale" : ""}${shown.length > 1 ? " several" : ""}`}>
-      {!bare &&
-        shown.map((value) => (
-          <Preview
-            key={value.name}
-            value={value}
-            lensRows={marks?.[`${name}.${value.name}`] ?? null}
-            onRow={(row) => void useStudio.getState().look(name, value.name, [row])}
-            compact
-          />
-        ))}
-      {!bare && result.outputs.length > MOST_VALUES && (
+      {shown.map((value) => (
+        <Preview
+          key={value.name}
+          value={value}
+          lensRows={marks?.[`${name}.${value.name}`] ?? null}
+          onRow={(row) => void useStudio.getState().look(name, value.name, [row])}
+          compact
+        />
+      ))}
+      {result.outputs.length > MOST_VALUES && (
         <div className="more">and {result.outputs.length - MOST_VALUES} more, in the inspector</div>
       )}
     </div>

@@ -7,11 +7,13 @@ import {
   type EdgeChange,
   type FinalConnectionState,
   Panel as FlowPanel,
+  getViewportForBounds,
   MiniMap,
   type NodeChange,
   type OnConnectStartParams,
   ReactFlow,
   useReactFlow,
+  useStore,
 } from "@xyflow/react";
 import {
   type DragEvent,
@@ -30,7 +32,9 @@ import type { Selection } from "../store/types";
 import { Icon } from "../toolbar/Icon";
 import { Block } from "./Block";
 import { EmptyPage } from "./EmptyPage";
+import { FarWires } from "./FarWires";
 import { Frame, NoteBox } from "./Frame";
+import { FAR, Far } from "./far";
 import {
   type BlockNode,
   blockId,
@@ -49,6 +53,7 @@ import { WireHint } from "./WireHint";
 
 const nodeTypes = { block: Block, group: Frame, note: NoteBox };
 const edgeTypes = { wire: Wire };
+const NEAREST = { min: 0.05, max: 2.5 };
 const DRAGGED_OP = "application/x-gradbag-op";
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -58,7 +63,9 @@ export function Canvas() {
   const results = useStudio((s) => s.results);
   const selection = useStudio((s) => s.selection);
   const focusRequest = useStudio((s) => s.focusRequest);
+  const lens = useStudio((s) => s.lens?.lens);
   const flow = useReactFlow<Item, WireEdge>();
+  const far = useStore((s) => s.transform[2] < FAR);
   const [items, setItems] = useState<(BlockNode | NoteNode)[]>([]);
   const [edges, setEdges] = useState<WireEdge[]>([]);
   const [sizes, setSizes] = useState(0);
@@ -75,6 +82,11 @@ export function Canvas() {
   const frames = useMemo(() => framesOf(document, items, selection), [document, items, selection]);
   const nodes = useMemo<Item[]>(() => (frames.length ? [...frames, ...items] : items), [frames, items]);
 
+  const lit = useMemo(
+    () => (far ? edges.filter((edge) => edge.selected || lens?.wires.includes(edge.id)) : edges),
+    [far, edges, lens],
+  );
+
   useEffect(() => {
     canvasView.flow = flow;
     canvasView.element = wrapper.current;
@@ -84,15 +96,14 @@ export function Canvas() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new request counts, though it names the same blocks
   useEffect(() => {
     if (!focusRequest) return;
-    const ids = focusRequest.nodes.map((name) => ({ id: blockId(name) }));
+    const ids = new Set(focusRequest.nodes.map(blockId));
     const timer = setTimeout(() => {
-      void flow.fitView({
-        ...(ids.length ? { nodes: ids } : {}),
-        padding: 0.12,
-        maxZoom: 1,
-        minZoom: 0.05,
-        duration: calm() ? 0 : 220,
-      });
+      const wanted = flow.getNodes().filter((item) => !ids.size || ids.has(item.id));
+      const box = wrapper.current?.getBoundingClientRect();
+      if (!wanted.length || !box) return;
+      const bounds = flow.getNodesBounds(wanted);
+      const view = getViewportForBounds(bounds, box.width, box.height, NEAREST.min, 1, 0.08);
+      void flow.setViewport(view, { duration: calm() ? 0 : 220 });
     }, 60);
     return () => clearTimeout(timer);
   }, [focusRequest?.count]);
@@ -251,84 +262,87 @@ export function Canvas() {
         }
       }}
     >
-      <ReactFlow<Item, WireEdge>
-        nodes={nodes}
-        edges={edges}
-        nodeTypes={nodeTypes}
-        edgeTypes={edgeTypes}
-        onNodesChange={onNodesChange}
-        onEdgesChange={onEdgesChange}
-        onNodeDragStart={onDragStart}
-        onNodeDragStop={onDragStop}
-        onSelectionDragStart={onDragStart}
-        onSelectionDragStop={(event, dragged) => onDragStop(event, null, dragged)}
-        onConnectStart={onConnectStart}
-        onConnect={onConnect}
-        onConnectEnd={onConnectEnd}
-        isValidConnection={isValid}
-        onPaneClick={() => {
-          const studio = useStudio.getState();
-          if (studio.wiring) studio.putDown();
-          studio.closeQuick();
-        }}
-        connectOnClick={false}
-        connectionDragThreshold={4}
-        connectionRadius={18}
-        onlyRenderVisibleElements
-        elevateNodesOnSelect
-        disableKeyboardA11y
-        deleteKeyCode={null}
-        panActivationKeyCode={null}
-        selectionKeyCode="Shift"
-        multiSelectionKeyCode={["Shift", "Control", "Meta"]}
-        zoomOnDoubleClick={false}
-        minZoom={0.05}
-        maxZoom={2.5}
-        snapToGrid
-        snapGrid={[4, 4]}
-        nodeDragThreshold={3}
-        aria-label="Canvas"
-      >
-        <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
-        <MiniMap<Item>
-          pannable
-          zoomable
-          ariaLabel="Map of the page"
-          nodeClassName={(node) => (node.type === "block" ? minimapClass(nameOf(node.id)) : `map-${node.type}`)}
-          nodeBorderRadius={3}
-        />
-        <FlowPanel position="bottom-left" className="zoom-panel">
-          <button
-            type="button"
-            className="ghost"
-            title="Zoom out (-)"
-            aria-label="Zoom out"
-            onClick={() => void flow.zoomOut()}
-          >
-            <span className="glyph" aria-hidden="true">
-              −
-            </span>
-          </button>
-          <button
-            type="button"
-            className="ghost"
-            title="Zoom in (+)"
-            aria-label="Zoom in"
-            onClick={() => void flow.zoomIn()}
-          >
-            <Icon name="plus" />
-          </button>
-          <button
-            type="button"
-            className="ghost"
-            title="Fit the page (F)"
-            aria-label="Fit the page"
-            onClick={() => useStudio.getState().bringIntoView([])}
-          >
-            <Icon name="fit" />
-          </button>
-        </FlowPanel>
-      </ReactFlow>
+      <Far value={far}>
+        <ReactFlow<Item, WireEdge>
+          nodes={nodes}
+          edges={lit}
+          nodeTypes={nodeTypes}
+          edgeTypes={edgeTypes}
+          onNodesChange={onNodesChange}
+          onEdgesChange={onEdgesChange}
+          onNodeDragStart={onDragStart}
+          onNodeDragStop={onDragStop}
+          onSelectionDragStart={onDragStart}
+          onSelectionDragStop={(event, dragged) => onDragStop(event, null, dragged)}
+          onConnectStart={onConnectStart}
+          onConnect={onConnect}
+          onConnectEnd={onConnectEnd}
+          isValidConnection={isValid}
+          onPaneClick={() => {
+            const studio = useStudio.getState();
+            if (studio.wiring) studio.putDown();
+            studio.closeQuick();
+          }}
+          connectOnClick={false}
+          connectionDragThreshold={4}
+          connectionRadius={18}
+          onlyRenderVisibleElements
+          elevateNodesOnSelect
+          disableKeyboardA11y
+          deleteKeyCode={null}
+          panActivationKeyCode={null}
+          selectionKeyCode="Shift"
+          multiSelectionKeyCode={["Shift", "Control", "Meta"]}
+          zoomOnDoubleClick={false}
+          minZoom={NEAREST.min}
+          maxZoom={NEAREST.max}
+          snapToGrid
+          snapGrid={[4, 4]}
+          nodeDragThreshold={3}
+          aria-label="Canvas"
+        >
+          <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
+          <MiniMap<Item>
+            pannable
+            zoomable
+            ariaLabel="Map of the page"
+            nodeClassName={(node) => (node.type === "block" ? minimapClass(nameOf(node.id)) : `map-${node.type}`)}
+            nodeBorderRadius={3}
+          />
+          <FlowPanel position="bottom-left" className="zoom-panel">
+            <button
+              type="button"
+              className="ghost"
+              title="Zoom out (-)"
+              aria-label="Zoom out"
+              onClick={() => void flow.zoomOut()}
+            >
+              <span className="glyph" aria-hidden="true">
+                −
+              </span>
+            </button>
+            <button
+              type="button"
+              className="ghost"
+              title="Zoom in (+)"
+              aria-label="Zoom in"
+              onClick={() => void flow.zoomIn()}
+            >
+              <Icon name="plus" />
+            </button>
+            <button
+              type="button"
+              className="ghost"
+              title="Fit the page (F)"
+              aria-label="Fit the page"
+              onClick={() => useStudio.getState().bringIntoView([])}
+            >
+              <Icon name="fit" />
+            </button>
+          </FlowPanel>
+          {far && <FarWires items={items} edges={edges} />}
+        </ReactFlow>
+      </Far>
       <EmptyPage />
       <WireHint />
     </div>

@@ -92,11 +92,10 @@ type InputProps = {
   selected: boolean;
   adder: boolean; // the empty place at the end of a list
   removable: boolean;
-  bare: boolean; // seen from afar: no field
 };
 
 export const InputPort = memo(function InputPort(props: InputProps) {
-  const { node, port, label, argument, slot, problem, adder, bare } = props;
+  const { node, port, label, argument, slot, problem, adder } = props;
   const wired = isLink(argument);
   const place: Place = { node, port, side: "input" };
   return (
@@ -105,8 +104,8 @@ export const InputPort = memo(function InputPort(props: InputProps) {
       <span className="port-name" title={problem || props.text || label}>
         {label}
       </span>
-      {!bare && !wired && !adder && <LiteralField {...props} />}
-      {!bare && adder && (
+      {!wired && !adder && <LiteralField {...props} />}
+      {adder && (
         <button
           type="button"
           className="ghost tiny nodrag"
@@ -117,7 +116,7 @@ export const InputPort = memo(function InputPort(props: InputProps) {
           <Icon name="plus" />
         </button>
       )}
-      {!bare && props.removable && (
+      {props.removable && (
         <button
           type="button"
           className="ghost tiny nodrag item-remove"

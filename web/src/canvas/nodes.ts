@@ -65,8 +65,8 @@ export function itemsOf(
       position: { x, y: top },
       selected,
       data: same ? former.data : { name, box },
-      initialWidth: box.width,
-      initialHeight: box.height,
+      // As the style sheet makes it, so a block need not be drawn to be measured.
+      measured: former?.measured ?? { width: box.width, height: box.height + resultHeight(results[name]) },
       handles: same ? former.handles : handlesOf(box),
       ariaLabel: `Block ${name}`,
     };
@@ -87,6 +87,7 @@ export function itemsOf(
       data: { name, note },
       width,
       height,
+      measured: { width, height },
       handles: [],
       ariaLabel: `Note ${note.text.slice(0, 40)}`,
     };
@@ -102,7 +103,7 @@ function handlesOf(box: Box): BlockNode["handles"] {
       id: row.port,
       type: "target" as const,
       position: Position.Left,
-      x: -DOT / 2,
+      x: 1 - DOT / 2,
       y: middle(place),
       width: DOT,
       height: DOT,
@@ -111,7 +112,7 @@ function handlesOf(box: Box): BlockNode["handles"] {
       id: port,
       type: "source" as const,
       position: Position.Right,
-      x: box.width - DOT / 2,
+      x: box.width - 1 - DOT / 2,
       y: middle(place),
       width: DOT,
       height: DOT,
@@ -135,12 +136,8 @@ export function framesOf(
     if (!members.length) return [];
     const left = Math.min(...members.map((item) => item.position.x)) - MARGIN;
     const top = Math.min(...members.map((item) => item.position.y)) - MARGIN - TITLE;
-    const right = Math.max(
-      ...members.map((item) => item.position.x + (item.measured?.width ?? item.initialWidth ?? 200)),
-    );
-    const bottom = Math.max(
-      ...members.map((item) => item.position.y + (item.measured?.height ?? item.initialHeight ?? 100)),
-    );
+    const right = Math.max(...members.map((item) => item.position.x + (item.measured?.width ?? 200)));
+    const bottom = Math.max(...members.map((item) => item.position.y + (item.measured?.height ?? 100)));
     const width = right - left + MARGIN;
     const height = bottom - top + MARGIN;
     return [
