@@ -46,6 +46,19 @@ class Sheet:
     values: dict[str, list[Array]] = field(default_factory=dict)
     computed: dict[str, str | None] = field(default_factory=dict)  # the keys when the values were made
 
+    @property
+    def size(self) -> int:
+        """Bytes of its values."""
+        return sum(array.nbytes for outputs in self.values.values() for array in outputs)
+
+    def forget(self) -> None:
+        self.values, self.computed = {}, {}
+
+    def forget_outdated(self) -> None:
+        """What an edit has changed is computed anew: until then its memory is free."""
+        for name in [name for name in self.values if self.keys.get(name) != self.computed.get(name)]:
+            del self.values[name], self.computed[name]
+
 
 @dataclass
 class Stepping:
@@ -95,6 +108,7 @@ class Runner:
         self._desk, self._run_seconds = desk, run_seconds
         self._cache = ResultCache(min(1 << 29, budget // 8))
         self._store = Store(budget // 4)
+        self._most_kept = budget // 4
         self._sheets: OrderedDict[str, Sheet] = OrderedDict()
         self._cancel = threading.Event()
         self._current = ""
@@ -113,6 +127,12 @@ class Runner:
         self._sheets[name] = sheet
         if len(self._sheets) > MOST_SHEETS:
             self._sheets.popitem(last=False)
+        # The variables of pages that were left stay; their values make room when all become too much.
+        size = sum(one.size for one in self._sheets.values())
+        for old in list(self._sheets.values())[:-1]:
+            if size > self._most_kept:
+                size -= old.size
+                old.forget()
         return sheet
 
     def _begin(self, message: dict[str, Any]) -> None:
@@ -139,6 +159,8 @@ class Runner:
             state = "stopped"
         except Exception as problem:  # noqa: BLE001  # shown at the node
             show.error(problem)
+            if isinstance(problem, MemoryError):
+                self._cache.clear()  # so that a smaller page finds room
         if state == "done" and show.failed:
             state = "failed"
         show.finished(state, time.perf_counter() - start, mismatches)
@@ -149,6 +171,7 @@ class Runner:
     def _draw(page: pages.Page, sheet: Sheet) -> Graph:
         sheet.drawn = inspect(page, sheet.drawn)
         sheet.keys = checking.keys(sheet.drawn.graph, page)
+        sheet.forget_outdated()
         return sheet.drawn.graph
 
     def _perform(self, page: pages.Page, sheet: Sheet, graph: Graph, task: Task, show: Show) -> None:
