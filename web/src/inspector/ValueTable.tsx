@@ -89,7 +89,7 @@ export function ValueTable({ value, slice, lensRows, onRow }: Props) {
         label={`${value.name}, ${dtype} ${shapeText(slice.shape)}. L lights up what belongs to a row`}
         rows={rows}
         columns={columns}
-        columnWidth={kindOf(dtype) === "complex" ? 132 : kindOf(dtype) === "string" ? 140 : 84}
+        columnWidth={kindOf(dtype) === "complex" ? 132 : kindOf(dtype) === "string" ? 140 : 92}
         cell={(row, column) => {
           const cell = cells.at(row, column);
           if (cell === undefined) return { text: "…", muted: true };

@@ -326,7 +326,7 @@ export function GridEditor({ literal, dtype, dtypes, title, load, onDone, onCanc
           className={here || problems.size > 0 ? "grid-editor-said grid-editor-wrong" : "grid-editor-said"}
           aria-live="polite"
         >
-          {message || (here ? `${shapeText(index)}: ${here}` : summary(area, index, problems.size))}
+          {message || (here ? `${shapeText(index)}: ${here}` : hasCells ? summary(area, index, problems.size) : "")}
         </output>
         <button type="button" onClick={onCancel} title="Esc">
           Cancel

@@ -103,7 +103,7 @@ export function parseLiteral(text: string, dtype: string): unknown {
   if (body.startsWith("base64 ")) return { base64: parsedBase64(body), ...said(named, shape) };
   if (isText && named === null && !hasBrackets(line)) return line;
   const read = readValue(body, named ?? dtype);
-  const explicit = named ?? (read.named !== null && read.named !== dtype && kindOf(dtype) === "" ? read.named : null);
+  const explicit = named ?? (kindOf(dtype) === "" ? read.named : null);
   if (shape !== null) {
     const matches = sizeOf(shape) === read.tensor.cells.length || read.tensor.cells.length === 1;
     if (!matches)
@@ -130,7 +130,9 @@ function readValue(text: string, dtype: string): { tensor: Tensor; named: string
     const why = misfit(cell, dtype);
     if (why !== "") throw new ParseError(`${why.charAt(0).toUpperCase()}${why.slice(1)}`);
   }
-  return { tensor: { shape: tensor.shape, cells }, named: read.dtype === null ? null : dtypeNamed(read.dtype) };
+  // Where the value decides its dtype, [re, im] alone would be two real numbers.
+  const complex = read.kind === "complex" ? "complex128" : null;
+  return { tensor: { shape: tensor.shape, cells }, named: read.dtype === null ? complex : dtypeNamed(read.dtype) };
 }
 
 function pairs(tensor: Tensor): Tensor | null {

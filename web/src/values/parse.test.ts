@@ -345,6 +345,7 @@ describe("literals", () => {
       ],
     ],
     ["0 int32", "", { value: 0, dtype: "int32" }],
+    ["1+2j", "", { value: [1, 2], dtype: "complex128" }],
     ["[] float32 shape [0, 3]", "", { value: [], dtype: "float32", shape: [0, 3] }],
     ["file data/w.npy", "float32", { file: "data/w.npy" }],
     ['base64 ["aGk="]', "string", { base64: ["aGk="] }],

@@ -23,5 +23,9 @@ function subscribe(listener: () => void): () => void {
 
 /** Whether the page is shown dark. */
 export function useDark(): boolean {
-  return useSyncExternalStore(subscribe, () => document.documentElement.dataset.theme === "dark");
+  return useSyncExternalStore(
+    subscribe,
+    () => document.documentElement.dataset.theme === "dark",
+    () => false,
+  );
 }
