@@ -61,12 +61,15 @@ async def open_page(request: Request) -> Response:
         raise
     page = await studio.check("document", content, path)
     entry = None if path.startswith(EXAMPLE) else await asyncio.to_thread(studio.journal.last, path)
+    trusted = path.startswith(EXAMPLE) or studio.trust.knows(content)
+    if not trusted:
+        studio.trust.remember_opened(nodes_of(content))
     return json(
         {
             "page": msgspec.Raw(page),
             "path": path,
             "version": files.digest(content),
-            "trusted": path.startswith(EXAMPLE) or studio.trust.knows(content),
+            "trusted": trusted,
             "recovered": await _recovered(studio, path, entry, page),
         }
     )

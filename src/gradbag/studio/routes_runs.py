@@ -134,6 +134,7 @@ async def trust(request: Request) -> Response:
     elif asked.path is not None and not asked.path.startswith(EXAMPLE):
         content = await asyncio.to_thread(studio.folder.read, asked.path)
         await asyncio.to_thread(studio.trust.add, content)
+        studio.trust.accept_opened(nodes_of(content))
     return json({})
 
 

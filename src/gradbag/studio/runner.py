@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from .. import errors
+from .. import dtypes, errors
 from ..graph import page as pages
 from ..graph import page_data
 from ..graph.cache import ResultCache
@@ -176,10 +176,12 @@ class Runner:
 
     def _perform(self, page: pages.Page, sheet: Sheet, graph: Graph, task: Task, show: Show) -> None:
         plan, fed = _plan(page, graph, task)
+        variables = _variables(sheet, graph)
         for step in range(task.steps):
             show.begin_step(step, task.steps)
-            run = WatchedRun(plan, self._cache, _variables(sheet, graph), show, self._cancel)
+            run = WatchedRun(plan, self._cache, variables, show, self._cancel)
             run.go(fed)
+            variables |= run.assigned
             sheet.variables |= {node.name: value for node, value in run.assigned.items()}
         show.end_steps()
 
@@ -310,7 +312,7 @@ def _variables(sheet: Sheet, graph: Graph) -> Variables:
 
 def _fits(node: Node, array: Array) -> bool:
     shape = node.shapes[0]
-    return values.described("", array)["dtype"] == node.dtypes[0] and (
+    return dtypes.name_of(array.dtype) == node.dtypes[0] and (
         shape is None
         or (len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True)))
     )

@@ -52,11 +52,12 @@ class Trust:
             return True
         return self.knows(self._folder.read(path))
 
-    # ------------------------------------------------------------------ files that were dropped on the page
+    # ------------------------------------------------------------------ foreign pages that are on a tab
     def remember_opened(self, nodes: Mapping[str, Any]) -> None:
-        """A foreign page that has no file here."""
-        if nodes:
-            self._opened = [*self._opened, _outline(nodes)][-MOST_OPENED:]
+        """A foreign page was opened, or dropped on a tab: it stays one under another name, too."""
+        outline = _outline(nodes)
+        if outline and outline not in self._opened:
+            self._opened = [*self._opened, outline][-MOST_OPENED:]
 
     def has_foreign(self, nodes: Mapping[str, Any]) -> bool:
         """Whether half of some foreign page is on this one."""
@@ -65,8 +66,10 @@ class Trust:
         own = _outline(nodes)
         return any(2 * len(own & foreign) >= len(foreign) for foreign in self._opened)
 
-    def accept_opened(self) -> None:
-        self._opened = []
+    def accept_opened(self, nodes: Mapping[str, Any] | None = None) -> None:
+        """The user trusts a page, or all that were opened."""
+        outline = frozenset() if nodes is None else _outline(nodes)
+        self._opened = [] if nodes is None else [one for one in self._opened if one != outline]
 
     # ------------------------------------------------------------------ seals
     def seal(self, content: bytes) -> str:

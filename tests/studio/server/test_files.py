@@ -431,7 +431,9 @@ def test_pages_from_elsewhere_run_when_they_are_trusted(served: Served) -> None:
     body = {"page": opened["page"], "path": "foreign.page.json", "run": None, "targets": None, "steps": 1, "client": ""}
     assert error(served.post("/api/run", **body))["kind"] == "untrusted"
     assert error(served.post("/api/step", **body, id=None))["kind"] == "untrusted"
-    # Editing and saving it here does not make it ours.
+    # Editing and saving it here does not make it ours, under another name neither.
+    served.put("renamed.page.json", {**opened["page"], "title": "x"})
+    assert served.get("/api/file/renamed.page.json").json()["trusted"] is False
     saved = served.put("foreign.page.json", {**opened["page"], "title": "x"}, opened["version"])
     assert error(served.post("/api/run", **body))["kind"] == "untrusted"
     assert served.post("/api/trust", path="foreign.page.json").status_code == 200
