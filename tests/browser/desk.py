@@ -95,6 +95,10 @@ class Desk:
     def run(self) -> dict[str, Any]:
         return self.finished(self.button("Run").click)
 
+    def run_to(self, block: str) -> dict[str, Any]:
+        self.block(block).hover()
+        return self.finished(self.block(block).get_by_role("button", name=f"Run up to {block}").click)
+
     def rows(self, block: str) -> list[list[str]]:
         """The numbers of the table in a block, as they are written there."""
         table = self.block(block).locator("table.preview-table")
@@ -188,11 +192,15 @@ class Desk:
 
     def tab_to(self, name: str, *, back: bool = False, most: int = 250) -> None:
         """Press Tab until a thing has the focus whose name begins so."""
+        self.press_until("Shift+Tab" if back else "Tab", name, most)
+
+    def press_until(self, key: str, name: str, most: int = 20) -> None:
+        """Press a key until a thing has the focus whose name begins so."""
         for _ in range(most):
-            self.page.keyboard.press("Shift+Tab" if back else "Tab")
+            self.page.keyboard.press(key)
             if self.focused().startswith(name):
                 return
-        raise AssertionError(f"{name!r} was not reached by {most} Tabs; the focus is on {self.focused()!r}")
+        raise AssertionError(f"{name!r} was not reached by {most} times {key}; the focus is on {self.focused()!r}")
 
 
 def content(download: Download) -> bytes:

@@ -66,7 +66,7 @@ def lens(desk: Desk) -> None:
     pooled(desk)
     desk.run()
     desk.block("mean").locator('tr[data-row="0"]').click()
-    expect(desk.page.get_by_role("group", name="Row lens")).to_contain_text("rows 0 and 2 of table.output")
+    expect(desk.page.get_by_label("Row lens", exact=True)).to_contain_text("rows 0 and 2 of table")
 
 
 def error(desk: Desk) -> None:

@@ -151,8 +151,7 @@ def test_by_keyboard_alone(desk: Desk) -> None:
     press("ArrowRight")
     for port, text in (("indices", "[0, 1, 2]"), ("segment_ids", "[2, 2, 2]"), ("output_dim0", "3")):
         line = f"sparse_segment_mean_grad.in.{port}"
-        while desk.focused() != line:
-            press("ArrowDown")
+        desk.press_until("ArrowDown", line)
         press("Enter")
         expect(desk.page.locator(".line-field input")).to_be_focused()
         retype(text)
