@@ -85,10 +85,9 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
     >
       <div className="block-head">
         <div className="block-names">
-          <button
-            type="button"
+          {/* biome-ignore lint/a11y/noStaticElementInteractions: F2 does the same */}
+          <div
             className="block-title"
-            tabIndex={-1}
             title={`${name}\nDouble-click or F2 to rename`}
             onDoubleClick={(event) => {
               event.stopPropagation();
@@ -96,7 +95,7 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
             }}
           >
             {name}
-          </button>
+          </div>
           <div className="block-op" title={op?.summary ?? (known ? "This op is not known here" : "")}>
             {op?.title ?? entry.op}
             {known && !op ? " · not known" : ""}

@@ -54,6 +54,7 @@ import { WireHint } from "./WireHint";
 const nodeTypes = { block: Block, group: Frame, note: NoteBox };
 const edgeTypes = { wire: Wire };
 const NEAREST = { min: 0.05, max: 2.5 };
+const READABLE = 0.75;
 const DRAGGED_OP = "application/x-gradbag-op";
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -100,9 +101,15 @@ export function Canvas() {
     const timer = setTimeout(() => {
       const wanted = flow.getNodes().filter((item) => !ids.size || ids.has(item.id));
       const box = wrapper.current?.getBoundingClientRect();
-      if (!wanted.length || !box) return;
+      if (!wanted.length || !box) return void flow.setViewport({ x: 0, y: 0, zoom: 1 });
       const bounds = flow.getNodesBounds(wanted);
-      const view = getViewportForBounds(bounds, box.width, box.height, NEAREST.min, 1, 0.08);
+      let view = getViewportForBounds(bounds, box.width, box.height, NEAREST.min, 1, 0.08);
+      if (focusRequest.readable && view.zoom < READABLE) {
+        // The beginning, large enough to read.
+        const fits = bounds.height * READABLE < box.height - 64;
+        const top = fits ? (box.height - bounds.height * READABLE) / 2 : 32;
+        view = { x: 32 - bounds.x * READABLE, y: top - bounds.y * READABLE, zoom: READABLE };
+      }
       void flow.setViewport(view, { duration: calm() ? 0 : 220 });
     }, 60);
     return () => clearTimeout(timer);

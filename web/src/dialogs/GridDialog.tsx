@@ -23,7 +23,7 @@ export default function GridDialog({ target }: { target: GridTarget }) {
     return (
       <GridEditor
         literal={now === undefined || isLink(now) ? 0 : now}
-        dtype={checked?.inputs[name]?.dtype ?? checked?.inputs[port]?.dtype ?? dtypes[0] ?? "float32"}
+        dtype={checked?.inputs[name]?.dtype ?? checked?.inputs[port]?.dtype ?? usual(dtypes)}
         dtypes={dtypes}
         title={`${node}.${name}`}
         onDone={(literal) => {
@@ -61,6 +61,11 @@ export default function GridDialog({ target }: { target: GridTarget }) {
       onCancel={closeDialog}
     />
   );
+}
+
+/** What a person most likely means where nothing says a dtype. */
+function usual(dtypes: readonly string[]): string {
+  return ["float32", "int32"].find((dtype) => dtypes.includes(dtype)) ?? dtypes[0] ?? "float32";
 }
 
 function isTyped(literal: Literal): literal is { value: unknown; dtype?: unknown } {

@@ -7,9 +7,11 @@ import { pickFile } from "../toolbar/Toolbar";
 export function FileList() {
   const files = useStudio((s) => s.files);
   const path = useStudio((s) => s.file.path);
+  const journal = useStudio((s) => s.file.journal);
   const readonly = useStudio((s) => s.session?.readonly ?? false);
   const studio = useStudio.getState;
   if (!files) return <p className="quiet">Looking for pages…</p>;
+  const recovered = files.recovered.filter((name) => name !== journal);
   return (
     <div className="files">
       <div className="file-tools">
@@ -26,14 +28,24 @@ export function FileList() {
         </button>
       </div>
       <div className="scroll">
-        {files.recovered.length > 0 && (
+        {recovered.length > 0 && (
           <section>
-            <h3>Not saved when the studio ended</h3>
+            <h3>Not saved yet</h3>
             <ul>
-              {files.recovered.map((name) => (
+              {recovered.map((name) => (
                 <li key={name} className="file-row">
                   <button type="button" className="file" onClick={() => void studio().openPath(name)}>
                     <span className="op-title">{name.startsWith("untitled-") ? "An untitled page" : name}</span>
+                    <span className="op-note">kept in the journal</span>
+                  </button>
+                  <button
+                    type="button"
+                    className="ghost tiny"
+                    aria-label={`Discard ${name}`}
+                    title="Discard"
+                    onClick={() => void studio().discardJournal(name)}
+                  >
+                    <Icon name="trash" />
                   </button>
                 </li>
               ))}

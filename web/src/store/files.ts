@@ -23,6 +23,7 @@ type Files = Pick<
   | "resolveRecovery"
   | "renameFile"
   | "deleteFile"
+  | "discardJournal"
   | "trust"
   | "exportAs"
 >;
@@ -56,10 +57,15 @@ export function files(set: SetState, get: GetState): Files {
     });
     const hash = file.path ? `#page=${encodeURIComponent(file.path)}` : "";
     history.replaceState(null, "", `${location.pathname}${hash}`);
-    get().bringIntoView([]);
+    get().bringIntoView([], true);
   };
 
   const opened = (found: OpenedFile) => {
+    if (found.path.startsWith("untitled-")) {
+      // It never had a file: what the journal holds is all there is.
+      const file = { ...untitled(), journal: found.path, trusted: found.trusted, savedDocument: null };
+      return show(found.recovered?.page ?? found.page, { ...file, save: "journaled" });
+    }
     show(found.page, {
       path: found.path,
       version: found.version,
@@ -94,7 +100,7 @@ export function files(set: SetState, get: GetState): Files {
           file: {
             path,
             version: saved.version,
-            trusted: true,
+            trusted: state.file.trusted,
             journal: path,
             save: same ? "clean" : "changed",
             savedDocument: same ? saved.page : document,
@@ -247,6 +253,15 @@ export function files(set: SetState, get: GetState): Files {
         // The open page stays on the screen, as one that was never saved.
         if (get().file.path === path) set({ file: { ...untitled(), save: "changed", savedDocument: null } });
         get().toast("info", `${path} is in the folder's trash, .gradbag/trash.`);
+        await get().loadFiles();
+      } catch (problem) {
+        get().toast("danger", reason(problem));
+      }
+    },
+
+    async discardJournal(name) {
+      try {
+        await api.discard(name);
         await get().loadFiles();
       } catch (problem) {
         get().toast("danger", reason(problem));

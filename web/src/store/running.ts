@@ -225,7 +225,7 @@ function apply(set: SetState, get: GetState, events: readonly StudioEvent[]): vo
   const first = !Object.keys(results).length && !history.past.length;
   set(told(results, run, events, document === checkedDocument ? check?.nodes : undefined));
   // A page that was only opened shows all of itself, results included.
-  if (first && run.targets === null && Object.keys(get().results).length) get().bringIntoView([]);
+  if (first && run.targets === null && Object.keys(get().results).length) get().bringIntoView([], true);
   for (const event of events) {
     if (event.type === "error") {
       get().say(

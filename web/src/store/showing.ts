@@ -37,8 +37,8 @@ export function showing(set: SetState, get: GetState): Showing {
     openQuick: (quick) => set({ quick }),
     closeQuick: () => set({ quick: null, wiring: null }),
     showHelp: (op) => set((state) => ({ panel: { ...state.panel, right: "help", rightOpen: true, helpOp: op } })),
-    bringIntoView: (nodes) =>
-      set((state) => ({ focusRequest: { nodes, count: (state.focusRequest?.count ?? 0) + 1 } })),
+    bringIntoView: (nodes, readable = false) =>
+      set((state) => ({ focusRequest: { nodes, readable, count: (state.focusRequest?.count ?? 0) + 1 } })),
     say: (text) => set({ spoken: text }),
     toast(tone, text) {
       const id = ++toasts;

@@ -141,7 +141,7 @@ export type State = {
   dialog: DialogState | null;
   toasts: Toast[];
   spoken: string; // what the live region says
-  focusRequest: { nodes: string[]; count: number } | null; // bring these blocks into view
+  focusRequest: { nodes: string[]; count: number; readable: boolean } | null; // bring these blocks into view
 };
 
 export type Actions = {
@@ -194,6 +194,7 @@ export type Actions = {
   resolveRecovery(choice: "recover" | "discard"): Promise<void>;
   renameFile(path: string, to: string): Promise<void>;
   deleteFile(path: string): Promise<void>;
+  discardJournal(name: string): Promise<void>;
   trust(): Promise<void>;
   exportAs(kind: ExportKind | "png"): Promise<void>;
 
@@ -205,7 +206,7 @@ export type Actions = {
   openQuick(quick: QuickPalette): void;
   closeQuick(): void;
   showHelp(op: string): void;
-  bringIntoView(nodes: string[]): void;
+  bringIntoView(nodes: string[], readable?: boolean): void; // no nodes: all; readable: rather a part than too small
   say(text: string): void; // to the live region
   toast(tone: Toast["tone"], text: string): void;
   dropToast(id: number): void;
