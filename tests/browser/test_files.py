@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import expect
 
 from gradbag.graph import ClientSession, load_graphdef
-from gradbag.graph.scope import Scope
 
 from .conftest import Studio
 from .desk import Desk, content, numbers
@@ -64,8 +63,9 @@ def test_saved_reloaded_and_exported_to_python_with_the_same_bits(
     (tmp_path / "shown.npy").write_bytes(content(download.value))
     program = "import runpy, sys, numpy; numpy.save(sys.argv[2], runpy.run_path(sys.argv[1])['mean_grad'])"
     python(program, tmp_path / "script.py", tmp_path / "computed.npy")
-    assert (tmp_path / "shown.npy").read_bytes() == (tmp_path / "computed.npy").read_bytes()
-    assert np.load(tmp_path / "shown.npy").tolist() == [[1, 1 / 3, 5 / 3]] * 3
+    shown, computed = np.load(tmp_path / "shown.npy"), np.load(tmp_path / "computed.npy")
+    assert (shown.dtype, shown.shape, shown.tobytes()) == (computed.dtype, computed.shape, computed.tobytes())
+    assert shown.tolist() == [[1, 1 / 3, 5 / 3]] * 3
 
 
 THEIRS = """
@@ -91,7 +91,7 @@ def test_graphdefs_go_to_tensorflow_and_come_from_it(own_desk: Desk, tmp_path: P
     desk.open_example(SEED)
     _, exported = desk.exported("GraphDef")
     graph = load_graphdef(exported)
-    (ours,) = ClientSession(Scope(graph)).run(fetches=[graph.node("mean_grad").outputs[0]])
+    ours = ClientSession(graph).run(fetches="mean_grad")
     assert ours.tolist() == [[1, 1 / 3, 5 / 3]] * 3
 
     (tmp_path / "ours.pb").write_bytes(exported)
@@ -183,7 +183,8 @@ def test_work_survives_the_death_of_the_server(
     files = later.page.get_by_role("tabpanel")
     expect(files).to_contain_text("Not saved when the studio ended")
     files.get_by_role("button", name="mine.page.json" if saved else "An untitled page").first.click()
-    later.dialog("There is work that was not saved").get_by_role("button", name="Recover it").click()
+    if saved:
+        later.dialog("There is work that was not saved").get_by_role("button", name="Recover it").click()
     expect(later.field("output_dim0", "mean_grad")).to_have_value("6")
     assert later.text() == before
 

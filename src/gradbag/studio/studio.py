@@ -65,7 +65,7 @@ class Studio:
                 began = time.monotonic()
                 state = await asyncio.to_thread(self.folder.state)
                 pause = max(pause, 20 * (time.monotonic() - began))
-                if self._seen is not None and state != self._seen:
+                if state != self._seen:  # at the first look too: something may have come since the first tab asked
                     self.events.tell({"type": "files"})
                 self._seen = state
             await asyncio.sleep(pause)
