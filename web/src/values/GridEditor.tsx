@@ -166,7 +166,10 @@ export function GridEditor({ literal, dtype, dtypes, title, load, onDone, onCanc
     const control = event.ctrlKey || event.metaKey;
     const key = event.key.toLowerCase();
     const isTyping = event.target instanceof HTMLInputElement;
-    if (control && key === "enter") done();
+    if (key === "tab") {
+      // The grid has taken it for its next cell, or the way goes round inside the dialog.
+      if (!event.defaultPrevented && !wrapped(event.currentTarget, event.shiftKey)) return;
+    } else if (control && key === "enter") done();
     else if (control && !isTyping && key === "z") event.shiftKey ? sheet.redo() : sheet.undo();
     else if (control && !isTyping && key === "y") sheet.redo();
     else return;
@@ -343,6 +346,16 @@ export function GridEditor({ literal, dtype, dtypes, title, load, onDone, onCanc
     sheet.type(text);
     sheet.setEditing(null);
   }
+}
+
+/** From the last field of a dialog to its first, or back; false where the browser's own way leads on inside. */
+function wrapped(dialog: HTMLElement, back: boolean): boolean {
+  const all = [...dialog.querySelectorAll<HTMLElement>("button, input, select, [tabindex='0']")];
+  const stops = all.filter((element) => !element.matches(":disabled"));
+  const [from, to] = back ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
+  if (document.activeElement !== from) return false;
+  to?.focus();
+  return true;
 }
 
 function clamp(place: number, length: number): number {
