@@ -67,6 +67,15 @@ export function useWindow(): void {
     );
 
     window.addEventListener(
+      "hashchange",
+      () => {
+        const wanted = /[#&]page=([^&]+)/.exec(location.hash)?.[1];
+        const path = wanted && decodeURIComponent(wanted);
+        if (path && path !== studio().file.path) void studio().openPath(path);
+      },
+      { signal },
+    );
+    window.addEventListener(
       "beforeunload",
       (event) => {
         const { file } = studio();

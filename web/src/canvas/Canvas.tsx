@@ -55,6 +55,12 @@ const nodeTypes = { block: Block, group: Frame, note: NoteBox };
 const edgeTypes = { wire: Wire };
 const NEAREST = { min: 0.05, max: 2.5 };
 const READABLE = 0.75;
+const SPOKEN = {
+  "node.a11yDescription.default": "Arrow keys go to other blocks, Enter edits the block, question mark shows all keys.",
+  "node.a11yDescription.keyboardDisabled":
+    "Arrow keys go to other blocks, Enter edits the block, question mark shows all keys.",
+  "edge.a11yDescription.default": "Delete takes the wire away.",
+};
 const DRAGGED_OP = "application/x-gradbag-op";
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
@@ -267,6 +273,11 @@ export function Canvas() {
           const id = node.getAttribute("data-id");
           if (id) useStudio.getState().select({ nodes: [nameOf(id)] });
         }
+        const wire = event.target.closest?.(".react-flow__edge");
+        if (wire === event.target && wire.matches(":focus-visible")) {
+          const id = wire.getAttribute("data-id");
+          if (id) useStudio.getState().select({ wires: [id] });
+        }
       }}
     >
       <Far value={far}>
@@ -307,6 +318,7 @@ export function Canvas() {
           snapGrid={[4, 4]}
           nodeDragThreshold={3}
           aria-label="Canvas"
+          ariaLabelConfig={SPOKEN}
         >
           <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
           <MiniMap<Item>

@@ -2,7 +2,6 @@
 import { lazy, Suspense } from "react";
 import { useStudio } from "../store";
 import { ConnectDialog } from "./ConnectDialog";
-import { Dialog } from "./Dialog";
 import { DifferentiateDialog } from "./DifferentiateDialog";
 import { KeysDialog } from "./KeysDialog";
 import { DeleteFileDialog, RenameFileDialog, RenameNodeDialog, SaveAsDialog } from "./NameDialogs";
@@ -41,12 +40,6 @@ export function Dialogs() {
         <Suspense fallback={null}>
           <GridDialog target={dialog.target} />
         </Suspense>
-      );
-    case "text":
-      return (
-        <Dialog title={dialog.title} wide>
-          <pre className="dialog-text">{dialog.text}</pre>
-        </Dialog>
       );
   }
 }

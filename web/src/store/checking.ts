@@ -1,7 +1,7 @@
 // After every edit: the server's check, and within a second the journal.
 import type { StoreApi } from "zustand";
 import { api, reason } from "../api/client";
-import type { Document, Problem } from "../api/types";
+import type { Problem } from "../api/types";
 import type { Store } from "./types";
 
 const CHECK_AFTER = 60;
@@ -54,12 +54,13 @@ export function checking(store: StoreApi<Store>): void {
   };
 
   store.subscribe((state, before) => {
-    if (state.document !== before.document || state.session !== before.session) {
+    const back = state.connection === "open" && before.connection === "lost";
+    if (state.document !== before.document || state.session !== before.session || back) {
       if (!state.session) return;
       if (checkTimer) clearTimeout(checkTimer);
       checkTimer = setTimeout(check, CHECK_AFTER);
     }
-    if (state.document !== before.document && isEdit(state, before)) {
+    if ((state.document !== before.document || back) && isEdit(state, before)) {
       // Not put off by further edits: while someone types on and on, it is kept too.
       if (journalTimer === null) journalTimer = setTimeout(journal, JOURNAL_AFTER);
     }
@@ -86,20 +87,4 @@ function byNode(problems: Problem[]): Map<string, Problem[]> {
   const found = new Map<string, Problem[]>();
   for (const problem of problems) found.set(problem.node, [...(found.get(problem.node) ?? []), problem]);
   return found;
-}
-
-/** The check of the document as it is now; waits for the one under way. */
-export function settled(store: StoreApi<Store>, document: Document): Promise<void> {
-  return new Promise((done) => {
-    if (store.getState().checkedDocument === document) return done();
-    const timer = setTimeout(finish, 5000);
-    const stop = store.subscribe((state) => {
-      if (state.checkedDocument === document) finish();
-    });
-    function finish() {
-      clearTimeout(timer);
-      stop();
-      done();
-    }
-  });
 }

@@ -121,6 +121,16 @@ export function files(set: SetState, get: GetState): Files {
     }
   };
 
+  /** Whether the server that is there still knows this tab: one that was started anew does not. */
+  const stillKnown = async () => {
+    try {
+      set({ session: await api.session() });
+    } catch (problem) {
+      if (problem instanceof Refused && (problem.status === 401 || problem.status === 403))
+        set({ connection: "ended" });
+    }
+  };
+
   return {
     async start() {
       try {
@@ -138,6 +148,7 @@ export function files(set: SetState, get: GetState): Files {
           event: (event) => received(set, get, event),
           state: (open) => {
             set({ connection: open ? "open" : "lost" });
+            if (!open) void stillKnown();
             if (open && !before) {
               reconnected(set, get);
               void get().loadFiles();

@@ -98,8 +98,7 @@ export type DialogState =
   | { kind: "rename-node"; node: string }
   | { kind: "leave"; onYes: () => void } // open something else though work is unsaved
   | { kind: "grid"; target: GridTarget }
-  | { kind: "connect"; from: PortPlace }
-  | { kind: "text"; title: string; text: string };
+  | { kind: "connect"; from: PortPlace };
 
 // ------------------------------------------------------------------ the file behind the page
 export type SaveState = "clean" | "changed" | "journaled" | "saving" | "failed";
@@ -111,7 +110,7 @@ export type FileState = {
   save: SaveState;
   savedDocument: Document | null;
 };
-export type Connection = "connecting" | "open" | "lost";
+export type Connection = "connecting" | "open" | "lost" | "ended"; // ended: another studio answers, which does not know this tab
 
 export type State = {
   session: Session | null;

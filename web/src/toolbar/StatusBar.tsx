@@ -2,8 +2,15 @@
 import { timeText } from "../canvas/dtype";
 import { useStudio } from "../store";
 import { counted } from "../store/editing";
-import type { RunState } from "../store/types";
+import type { Connection, RunState } from "../store/types";
 import { Icon } from "./Icon";
+
+const CONNECTION: Record<Connection, string> = {
+  connecting: "connecting",
+  open: "connected",
+  lost: "connection lost, trying again",
+  ended: "this studio has ended: open the address of the new one",
+};
 
 export function StatusBar() {
   const check = useStudio((s) => s.check);
@@ -42,7 +49,7 @@ export function StatusBar() {
         </span>
         <span className={`status-part connection ${connection}`} role="status">
           <span className="lamp" aria-hidden="true" />
-          {connection === "open" ? "connected" : connection === "lost" ? "connection lost, trying again" : "connecting"}
+          {CONNECTION[connection]}
         </span>
       </footer>
     </>

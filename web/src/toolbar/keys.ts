@@ -87,6 +87,13 @@ function move(dx: number, dy: number): void {
   );
 }
 
+function editSelected(): void {
+  if (!studio().selection.nodes.length) return;
+  studio().setPanel({ right: "inspector", rightOpen: true });
+  const first = "input:not([aria-label*=name i]), select, textarea";
+  requestAnimationFrame(() => document.querySelector<HTMLElement>(`.panel.right :is(${first})`)?.focus());
+}
+
 function connectFromSelection(): void {
   const { selection, document, ops } = studio();
   const name = selection.nodes.at(-1);
@@ -174,6 +181,7 @@ export const KEYS: readonly Key[] = [
     label: "Rename the block",
     run: selected((node) => studio().openDialog({ kind: "rename-node", node })),
   },
+  { group: "Edit", keys: ["Enter"], label: "Edit the selected block in the inspector", run: editSelected },
   { group: "Edit", keys: ["C"], label: "Connect the selected block’s output", run: connectFromSelection },
   { group: "Edit", keys: ["D"], label: "Differentiate", run: () => studio().openDialog({ kind: "differentiate" }) },
   { group: "Edit", keys: ["T"], label: "Tidy the page, or the selection", run: () => void studio().tidy() },
