@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -106,7 +108,8 @@ class Computing:
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
-                self._process.kill()
+                # Its own `kill` would look whether it has ended, and so take the exit code from the one who waits.
+                os.kill(self._process.pid, signal.SIGKILL)
 
     # ------------------------------------------------------------------ keeping it alive
     async def _keep(self) -> None:
