@@ -9,6 +9,7 @@ import { Icon } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
 import { Far } from "./far";
+import { HEAD, ROW } from "./geometry";
 import type { BlockNode } from "./nodes";
 import { InputPort, OutputPort } from "./Port";
 import { Setting } from "./Setting";
@@ -53,8 +54,31 @@ function FarBlock({ data, selected, height }: NodeProps<BlockNode>) {
       data-state={state}
     >
       <div className="far-title">{name}</div>
+      {/* Where the dots are, for the canvas to find: they are too small to see or to use. */}
+      {box.rows.inputs.map((row, place) => (
+        <i
+          key={row.port}
+          className="stub target"
+          data-handleid={row.port}
+          data-handlepos="left"
+          style={{ top: stubTop(place) }}
+        />
+      ))}
+      {box.rows.outputs.map((port, place) => (
+        <i
+          key={port}
+          className="stub source"
+          data-handleid={port}
+          data-handlepos="right"
+          style={{ top: stubTop(place) }}
+        />
+      ))}
     </div>
   );
+}
+
+function stubTop(place: number): number {
+  return HEAD + ROW * (place + 0.5) - 7;
 }
 
 function NearBlock({ data, selected }: NodeProps<BlockNode>) {

@@ -51,7 +51,7 @@ import { canvasView } from "./view";
 import { Wire } from "./Wire";
 import { WireHint } from "./WireHint";
 
-const nodeTypes = { block: Block, group: Frame, note: NoteBox };
+const nodeTypes = { block: Block, frame: Frame, note: NoteBox };
 const edgeTypes = { wire: Wire };
 const NEAREST = { min: 0.05, max: 2.5 };
 const READABLE = 0.75;
@@ -165,7 +165,7 @@ export function Canvas() {
       const studio = useStudio.getState();
       const moved = new Set(dragged.map((item) => item.id));
       for (const item of dragged) {
-        if (item.type === "group") for (const name of item.data.group.nodes) moved.add(blockId(name));
+        if (item.type === "frame") for (const name of item.data.group.nodes) moved.add(blockId(name));
       }
       const positions: Record<string, Point> = {};
       const changes = [];
@@ -305,7 +305,7 @@ export function Canvas() {
           connectionDragThreshold={4}
           connectionRadius={18}
           onlyRenderVisibleElements
-          elevateNodesOnSelect
+          elevateNodesOnSelect={false}
           disableKeyboardA11y
           deleteKeyCode={null}
           panActivationKeyCode={null}

@@ -7,7 +7,7 @@ import { type Box, boxOf, HEAD, mentionedPorts, type Placed, pointOf, ROW, resul
 
 export type BlockNode = Node<{ name: string; box: Box }, "block">;
 export type NoteNode = Node<{ name: string; note: Note }, "note">;
-export type GroupNode = Node<{ name: string; group: Group }, "group">;
+export type GroupNode = Node<{ name: string; group: Group }, "frame">;
 export type Item = BlockNode | NoteNode | GroupNode;
 export type WireEdge = Edge<{ node: string; port: string; sourceNode: string; sourcePort: string }, "wire">;
 
@@ -64,6 +64,7 @@ export function itemsOf(
       type: "block",
       position: { x, y: top },
       selected,
+      zIndex: selected ? 2 : 1,
       data: same ? former.data : { name, box },
       // As the style sheet makes it, so a block need not be drawn to be measured.
       measured: former?.measured ?? { width: box.width, height: box.height + resultHeight(results[name]) },
@@ -84,6 +85,7 @@ export function itemsOf(
       type: "note",
       position: { x, y },
       selected,
+      zIndex: selected ? 2 : 0,
       data: { name, note },
       width,
       height,
@@ -143,7 +145,7 @@ export function framesOf(
     return [
       {
         id: groupId(name),
-        type: "group",
+        type: "frame",
         position: { x: left, y: top },
         data: { name, group },
         selected: selection.groups.includes(name),

@@ -1,5 +1,5 @@
 // The frame of every dialog: the browser's own, so focus stays inside and Esc closes.
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
 
@@ -9,7 +9,8 @@ export function Dialog({ title, children, wide, onClose }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const heading = useId();
   const close = onClose ?? useStudio.getState().closeDialog;
-  useEffect(() => {
+  // Closed while it is still in the document, so that the browser gives the focus back to whoever had it.
+  useLayoutEffect(() => {
     const dialog = box.current;
     if (dialog && !dialog.open) {
       dialog.showModal();

@@ -1,6 +1,7 @@
 // Search at the pointer: type, choose, and the block is there; connected when a wire was dropped into the void.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { OpInfo } from "../api/types";
+import { blockId } from "../canvas/nodes";
 import { useStudio } from "../store";
 import { useFinder } from "./useFinder";
 
@@ -29,7 +30,14 @@ function Search({ quick, fits }: Props) {
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => {
+    const field = input.current;
+    const before = document.activeElement;
+    field?.focus();
+    return () => {
+      if (document.activeElement === field && before instanceof HTMLElement) before.focus();
+    };
+  }, []);
   const wiring = quick.wiring;
   const choices = useMemo<Choice[]>(() => {
     if (!wiring)
@@ -57,7 +65,12 @@ function Search({ quick, fits }: Props) {
     if (!choice) return;
     const studio = useStudio.getState();
     closeQuick();
-    studio.addBlock(choice.op.name, quick.position, wiring ? { wiring, port: choice.port } : undefined);
+    const name = studio.addBlock(choice.op.name, quick.position, wiring ? { wiring, port: choice.port } : undefined);
+    // Keys go on at the new block.
+    if (name)
+      requestAnimationFrame(() =>
+        document.querySelector<HTMLElement>(`[data-id="${CSS.escape(blockId(name))}"]`)?.focus(),
+      );
   };
   const left = Math.max(8, Math.min(quick.at[0], window.innerWidth - WIDTH - 8));
   const top = Math.max(8, Math.min(quick.at[1], window.innerHeight - HEIGHT - 8));
