@@ -30,7 +30,7 @@ def violations(desk: Desk) -> list[str]:
 
 # ---------------------------------------------------------------------- the states, each on top of the one before
 def with_an_error(desk: Desk) -> None:
-    desk.write("value", "indices", "[0, 1, 7]")
+    desk.choose("dtype", "indices", "float32")
     expect(desk.block("mean_grad").get_by_role("note")).to_be_visible()
     desk.page.get_by_role("contentinfo").get_by_role("button").first.click()
     expect(desk.page.get_by_role("region", name="Problems")).to_be_visible()
@@ -115,8 +115,11 @@ UNSEEN = """() => {
         const style = getComputedStyle(element);
         return (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
     };
-    // A field may show the focus at its frame.
-    if (drawn(at) || (at.parentElement && drawn(at.parentElement))) return "";
+    const width = (wire) => wire && getComputedStyle(wire).strokeWidth;
+    const other = document.querySelector(".react-flow__edge:not(:focus, .selected) path.wire");
+    // A field may show the focus at its frame; a wire grows wide.
+    if (drawn(at) || drawn(at.parentElement)) return "";
+    if (at.matches(".react-flow__edge") && width(at.querySelector("path.wire")) !== width(other)) return "";
     return at.outerHTML.slice(0, 200);
 }"""
 
