@@ -78,7 +78,7 @@ def error(desk: Desk) -> None:
 
 def grid_editor(desk: Desk) -> None:
     desk.open_example(SEED)
-    desk.block("grad").hover()
+    desk.field("value", "grad").hover()
     desk.block("grad").get_by_role("button", name="Edit value of grad as a grid").click()
     expect(desk.page.get_by_role("dialog").get_by_role("grid")).to_be_visible()
 

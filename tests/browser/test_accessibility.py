@@ -44,7 +44,7 @@ def with_the_inspector(desk: Desk) -> None:
 
 
 def with_the_grid_editor(desk: Desk) -> None:
-    desk.block("grad").hover()
+    desk.field("value", "grad").hover()
     desk.block("grad").get_by_role("button", name="Edit value of grad as a grid").click()
     expect(desk.page.get_by_role("dialog").get_by_role("grid")).to_be_visible()
 
@@ -156,7 +156,7 @@ def test_the_focus_comes_back_from_dialogs(desk: Desk) -> None:
     desk.page.keyboard.press("Escape")
     expect(keys).to_be_focused()
 
-    desk.tab_to("n:grad")
+    desk.tab_to("Block grad")
     for key, title in (("F2", "Rename grad"), ("c", "Connect grad.output"), ("d", "Differentiate")):
         desk.page.keyboard.press(key)
         expect(desk.dialog(title)).to_be_visible()
