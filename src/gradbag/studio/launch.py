@@ -107,7 +107,8 @@ class Door:
 def listen(port: int | None) -> socket.socket:
     """A socket on this machine alone: on the port that was asked for, else on the usual or any free one."""
     for wanted in (port,) if port is not None else (PREFERRED, 0):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # Said in full, else asyncio leaves Nagle's algorithm on, and small answers wait 40 ms for a confirmation.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         if hasattr(socket, "SO_EXCLUSIVEADDRUSE"):  # Windows would let another program share the port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
         else:

@@ -75,6 +75,11 @@ def test_without_a_port_the_usual_one_or_a_free_one() -> None:
     second.close()
 
 
+def test_small_answers_do_not_wait() -> None:
+    with launch.listen(0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+
+
 # ------------------------------------------------------------------ what is shown
 def test_banner_is_two_lines(start: Start) -> None:
     served = start()
