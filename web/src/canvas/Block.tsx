@@ -102,7 +102,7 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const own = byPort.get("");
   return (
     <div
-      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${lit ? ` ${lit}` : ""}`}
+      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${known && !op ? " unknown" : ""}${lit ? ` ${lit}` : ""}`}
       style={{ width: box.width }}
       data-node={name}
       data-state={state}

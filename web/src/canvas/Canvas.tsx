@@ -321,13 +321,15 @@ export function Canvas() {
           ariaLabelConfig={SPOKEN}
         >
           <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
-          <MiniMap<Item>
-            pannable
-            zoomable
-            ariaLabel="Map of the page"
-            nodeClassName={(node) => (node.type === "block" ? minimapClass(nameOf(node.id)) : `map-${node.type}`)}
-            nodeBorderRadius={3}
-          />
+          {items.length > 0 && (
+            <MiniMap<Item>
+              pannable
+              zoomable
+              ariaLabel="Map of the page"
+              nodeClassName={(node) => (node.type === "block" ? minimapClass(nameOf(node.id)) : `map-${node.type}`)}
+              nodeBorderRadius={3}
+            />
+          )}
           <FlowPanel position="bottom-left" className="zoom-panel">
             <button
               type="button"

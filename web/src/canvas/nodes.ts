@@ -85,7 +85,7 @@ export function itemsOf(
       type: "note",
       position: { x, y },
       selected,
-      zIndex: selected ? 2 : 0,
+      zIndex: selected ? 2 : 1,
       data: { name, note },
       width,
       height,

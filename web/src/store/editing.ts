@@ -43,7 +43,11 @@ export function editing(set: SetState, get: GetState): Editing {
     }));
   };
 
-  const paste = (text: string, offset: Point) => {
+  let last = { text: "", times: 0 };
+  const paste = (text: string) => {
+    // The same blocks again go beside the former ones, not upon them.
+    last = { text, times: last.text === text ? last.times + 1 : 1 };
+    const offset: Point = [32 * last.times, 32 * last.times];
     const fragment = readFragment(text);
     if (!fragment) return get().toast("info", "The clipboard holds no blocks.");
     const { document, names } = pasted(get().document, fragment, offset, get().file.journal);
@@ -137,15 +141,14 @@ export function editing(set: SetState, get: GetState): Editing {
     },
     async paste(text) {
       try {
-        paste(text ?? (await navigator.clipboard.readText()), [32, 32]);
+        paste(text ?? (await navigator.clipboard.readText()));
       } catch (problem) {
         get().toast("danger", `Nothing was pasted: ${reason(problem)}`);
       }
     },
     duplicate() {
       const { selection, document, file } = get();
-      if (selection.nodes.length || selection.notes.length)
-        paste(fragmentOf(document, selection, file.journal), [32, 32]);
+      if (selection.nodes.length || selection.notes.length) paste(fragmentOf(document, selection, file.journal));
     },
 
     groupSelection() {

@@ -41,10 +41,12 @@ export function fileName(typed: string): string {
 }
 
 export function files(set: SetState, get: GetState): Files {
+  let started = false;
   const show = (document: Document, file: FileState) => {
     set({
       document,
       file,
+      loopSteps: Object.values(document.runs ?? {})[0]?.steps ?? 10,
       history: NO_HISTORY,
       selection: NOTHING,
       results: {},
@@ -133,6 +135,8 @@ export function files(set: SetState, get: GetState): Files {
 
   return {
     async start() {
+      if (started) return; // a token can be handed over once
+      started = true;
       try {
         const token = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
         const wanted = /[#&]page=([^&]+)/.exec(location.hash)?.[1];
