@@ -50,7 +50,9 @@ def test_one_changed_number_runs_only_what_depends_on_it(own_desk: Desk) -> None
 
 
 def test_a_dtype_error_stands_at_its_port(seed: Desk) -> None:
+    seed.run()
     seed.choose("dtype", "const_2", "float32")
+    seed.expect_states(const_2="stale", sparse_segment_mean_grad="stale")
     block = seed.block("sparse_segment_mean_grad")
     expect(block.get_by_role("note")).to_contain_text("indices")
     expect(block.get_by_role("note")).to_contain_text("float32")

@@ -32,8 +32,12 @@ export function finder(ops: readonly OpInfo[]): Finder {
     if (!text) return [...ops];
     const found = index.search(text);
     const some = found.length ? found : index.search(text, { combineWith: "OR" });
-    const same = (op: OpInfo) =>
-      op.name.toLowerCase() === text.toLowerCase() || op.title.toLowerCase() === text.toLowerCase();
-    return some.flatMap((hit) => byName.get(String(hit.id)) ?? []).sort((a, b) => Number(same(b)) - Number(same(a)));
+    const wanted = text.toLowerCase();
+    // Whose name it is; then whose name holds it with the least beside it; then the rest as they were found.
+    const beside = (op: OpInfo) => {
+      const names = [op.name.toLowerCase(), op.title.toLowerCase()].filter((name) => name.includes(wanted));
+      return names.length ? Math.min(...names.map((name) => name.length - wanted.length)) : 1000;
+    };
+    return some.flatMap((hit) => byName.get(String(hit.id)) ?? []).sort((a, b) => beside(a) - beside(b));
   };
 }

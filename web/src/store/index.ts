@@ -32,7 +32,8 @@ export function isStale(state: Store, node: string): boolean {
   const result = state.results[node];
   const checked = state.check?.nodes[node];
   if (result?.error) return checked !== undefined && result.error.of !== undefined && result.error.of !== checked.key;
-  if (!result || !checked || result.key === null || checked.key === null) return false;
+  // A value that had a key is not that of a node which has none now: it is broken.
+  if (!result || !checked || result.key === null) return false;
   return result.key !== checked.key;
 }
 
