@@ -1,6 +1,6 @@
 // A block: title, a dot and a label per argument at the left, outputs at the right, settings, and the result after a run.
 import type { NodeProps } from "@xyflow/react";
-import { memo, useContext, useMemo } from "react";
+import { memo, useContext, useDeferredValue, useMemo } from "react";
 import type { Problem } from "../api/types";
 import { argumentAt } from "../page/links";
 import { nodeState, useStudio } from "../store";
@@ -37,18 +37,21 @@ const STATE_HELP: Record<NodeState, string> = {
 };
 
 export const Block = memo(function Block(props: NodeProps<BlockNode>) {
-  return useContext(Far) ? <FarBlock {...props} /> : <NearBlock {...props} />;
+  const far = useContext(Far);
+  // A block that comes into view is an empty box for a moment: filling it must not hold up the frame.
+  const near = useDeferredValue(!far, false);
+  return near && !far ? <NearBlock {...props} /> : <FarBlock {...props} far={far} />;
 });
 
 /** Just as large, with nothing in it but the name. */
-function FarBlock({ data, selected, height }: NodeProps<BlockNode>) {
+function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far: boolean }) {
   const { name, box } = data;
   const state = useStudio((s) => nodeState(s, name));
   const lit = useStudio((s) => isLit(s.lens?.lens, name));
   const wrong = useStudio((s) => s.problemsOf.has(name));
   return (
     <div
-      className={`block far ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}`}
+      className={`block ${far ? "far" : "shell"} ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}`}
       style={{ width: box.width, height: height ?? box.height }}
       data-node={name}
       data-state={state}

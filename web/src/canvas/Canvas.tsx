@@ -55,6 +55,7 @@ const nodeTypes = { block: Block, frame: Frame, note: NoteBox };
 const edgeTypes = { wire: Wire };
 const NEAREST = { min: 0.05, max: 2.5 };
 const READABLE = 0.75;
+const AROUND = { top: "24px", x: "32px", bottom: "64px" } as const; // below are the buttons
 const SPOKEN = {
   "node.a11yDescription.default": "Arrow keys go to other blocks, Enter edits the block, question mark shows all keys.",
   "node.a11yDescription.keyboardDisabled":
@@ -109,7 +110,7 @@ export function Canvas() {
       const box = wrapper.current?.getBoundingClientRect();
       if (!wanted.length || !box) return void flow.setViewport({ x: 0, y: 0, zoom: 1 });
       const bounds = flow.getNodesBounds(wanted);
-      let view = getViewportForBounds(bounds, box.width, box.height, NEAREST.min, 1, 0.08);
+      let view = getViewportForBounds(bounds, box.width, box.height, NEAREST.min, 1, AROUND);
       if (focusRequest.readable && view.zoom < READABLE) {
         // The beginning, large enough to read.
         const fits = bounds.height * READABLE < box.height - 64;

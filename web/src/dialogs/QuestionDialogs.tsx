@@ -90,7 +90,6 @@ export function LeaveDialog({ onYes }: { onYes(): void }) {
   const title = useStudio((s) => s.document.title || s.file.path || "This page");
   const leave = () => {
     closeDialog();
-    void useStudio.getState().discardJournal(useStudio.getState().file.journal);
     onYes();
   };
   return (

@@ -43,6 +43,11 @@ export function fileName(typed: string): string {
 export function files(set: SetState, get: GetState): Files {
   let started = false;
   const show = (document: Document, file: FileState) => {
+    const left = get();
+    // Whoever leaves a page with changes has been asked: they are not offered again.
+    if (left.document !== left.file.savedDocument && left.file.journal !== file.journal) {
+      void api.discard(left.file.journal).then(get().loadFiles, () => undefined);
+    }
     set({
       document,
       file,
