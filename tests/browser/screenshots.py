@@ -26,13 +26,13 @@ SETTLE = """() => {
     write(".badge.done", () => "0.1 ms");
     write(".run-text", (text) => text.replace(/, [\\d.,]+ \\S+$/, ", 5 ms"));
     write(".status .folder", () => "~/pages");
-    document.activeElement?.blur?.();
 }"""
 
 
 # ---------------------------------------------------------------------- what is on them
 def empty(desk: Desk) -> None:
-    expect(desk.page.get_by_role("region", name="An empty page")).to_be_visible()
+    expect(desk.page.get_by_role("region", name="An empty page").get_by_role("listitem").first).to_be_visible()
+    desk.checked()
 
 
 def seed_page(desk: Desk) -> None:
@@ -60,11 +60,13 @@ def gradient(desk: Desk) -> None:
     desk.run()
     desk.page.keyboard.press("Escape")
     desk.page.keyboard.press("f")
+    expect(desk.page.locator(".save-mark")).to_have_text("edited, kept safe")
 
 
 def lens(desk: Desk) -> None:
     pooled(desk)
     desk.run()
+    expect(desk.page.locator(".save-mark")).to_have_text("edited, kept safe")
     desk.block("mean").locator('tr[data-row="0"]').click()
     expect(desk.page.get_by_label("Row lens", exact=True)).to_contain_text("rows 0 and 2 of table")
 
@@ -73,6 +75,7 @@ def error(desk: Desk) -> None:
     desk.open_example(SEED)
     desk.choose("dtype", "indices", "float32")
     expect(desk.block("mean_grad").get_by_role("note")).to_be_visible()
+    expect(desk.page.locator(".save-mark")).to_have_text("edited, kept safe")
     desk.page.keyboard.press("Escape")
 
 
@@ -128,8 +131,7 @@ def take(browser: Browser, address: str, draw: Callable[[Desk], None], theme: st
     draw(desk.ready())
     desk.page.mouse.move(640, 700)  # over nothing that changes
     desk.page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
-    if draw not in (grid_editor, palette):
-        desk.page.evaluate(SETTLE)
+    desk.page.evaluate(SETTLE)
     desk.page.screenshot(path=PICTURES / f"{name}.png", animations="disabled", caret="hide")
     context.close()
 
@@ -139,17 +141,21 @@ def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     chosen = set(sys.argv[1:])
     wanted = [(draw, "light", draw.__name__) for draw in DRAWN] + [(seed_page, "dark", "seed_page_dark")]
-    with tempfile.TemporaryDirectory() as base, sync_playwright() as playwright:
-        folder = Path(base) / "pages"
-        folder.mkdir()
-        studio, browser = start(folder, Path(base) / "state"), launched(playwright)
-        try:
-            for draw, theme, name in wanted:
-                if not chosen or name in chosen:
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        for draw, theme, name in wanted:
+            if chosen and name not in chosen:
+                continue
+            # A server each: what one has computed would be cached on the next picture.
+            with tempfile.TemporaryDirectory() as base:
+                folder = Path(base) / "pages"
+                folder.mkdir()
+                studio = start(folder, Path(base) / "state")
+                try:
                     take(browser, studio.address, draw, theme, name)
-        finally:
-            browser.close()
-            studio.stop()
+                finally:
+                    studio.stop()
+        browser.close()
 
 
 if __name__ == "__main__":
