@@ -79,8 +79,8 @@ describe("nodes", () => {
     expect(edits.nameProblem("x/y_1", page, "a")).toBe("");
   });
   test("names are slugs, and free", () => {
-    expect(edits.slug("SparseSegmentMeanGrad")).toBe("sparse_segment_mean_grad");
-    expect(edits.slug("TopKV2")).toBe("top_kv2");
+    expect(edits.slug("RowMeanGradV2")).toBe("row_mean_grad_v2");
+    expect(edits.slug("PickKV2")).toBe("pick_kv2");
     expect(edits.freeName("sum", (name) => has(page.nodes, name))).toBe("sum_2");
     expect(edits.freeName("sum_2", (name) => name === "sum_2")).toBe("sum_3");
   });

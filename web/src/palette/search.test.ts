@@ -20,7 +20,7 @@ const op = (name: string, title: string, category: string, summary: string, word
 const find = finder([
   op("RowMeanGrad", "Row mean gradient", "Gradients", "The gradient of the mean"),
   op("RowMean", "Row mean", "Segments", "Averages rows", "average"),
-  op("Add", "Add", "Arithmetic", "Adds two tensors, row by row"),
+  op("Plus", "Plus", "Arithmetic", "The sum of two tensors, row by row"),
 ]);
 
 test("CamelCase is several words and one", () => {
@@ -32,7 +32,7 @@ test("by name, beginning, category, text, and with a slip", () => {
   expect(find("rowmean")[0]?.name).toBe("RowMean");
   expect(find("gradients")[0]?.name).toBe("RowMeanGrad");
   expect(find("avera")[0]?.name).toBe("RowMean");
-  expect(find("arithmetc")[0]?.name).toBe("Add");
-  expect(find("add")[0]?.name).toBe("Add");
+  expect(find("arithmetc")[0]?.name).toBe("Plus");
+  expect(find("plus")[0]?.name).toBe("Plus");
   expect(find("nothing like it at all")).toEqual([]);
 });

@@ -51,7 +51,8 @@ export function files(set: SetState, get: GetState): Files {
     set({
       document,
       file,
-      loopSteps: Object.values(document.runs ?? {})[0]?.steps ?? 10,
+      loopSteps: Object.values(document.runs ?? {}).find((run) => run.steps)?.steps ?? 10,
+      runName: "",
       history: NO_HISTORY,
       selection: NOTHING,
       results: {},

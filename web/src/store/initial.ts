@@ -53,6 +53,7 @@ export function initialState(): State {
     results: {},
     run: IDLE,
     loopSteps: 10,
+    runName: "",
     connection: "connecting",
     lens: null,
     panel: PANEL,

@@ -9,26 +9,34 @@ export const CLIENT = crypto.randomUUID();
 
 type Running = Pick<
   Actions,
-  "runAll" | "runTo" | "runStep" | "runLoop" | "stop" | "setLoopSteps" | "look" | "closeLens"
+  | "runAll"
+  | "runNamed"
+  | "runTo"
+  | "runStep"
+  | "runLoop"
+  | "stop"
+  | "setLoopSteps"
+  | "setRunName"
+  | "look"
+  | "closeLens"
 >;
 
 let waiting: StudioEvent[] = []; // for the next frame
 let unclaimed: StudioEvent[] = []; // of a run whose id has not come yet
 let asking = 0;
 let frame = false;
+let following: string[] = []; // the page's runs that come after the one under way
 
 export function running(set: SetState, get: GetState): Running {
-  const ask = async (targets: string[] | null, steps: number) => {
+  const ask = async (targets: string[] | null, steps: number, run: string | null) => {
     if (get().run.state === "running" || get().run.state === "queued") return;
     const { document, file } = get();
     if (!Object.keys(document.nodes).length) return get().toast("info", "There is nothing to run yet: add a block.");
-    const again = () => void ask(targets, steps);
+    const again = () => void ask(targets, steps, run);
     if (!file.trusted) return get().openDialog({ kind: "trust", onYes: again });
     set({ run: { ...IDLE, state: "queued", targets, steps }, lens: null });
     asking += 1;
     try {
-      const name = "main" in (document.runs ?? {}) ? "main" : (Object.keys(document.runs ?? {})[0] ?? null);
-      const run = targets ? null : name;
       const { id } = await api.run({ page: document, path: file.path, run, targets, steps, client: CLIENT });
       claim(set, get, id);
     } catch (problem) {
@@ -53,9 +61,22 @@ export function running(set: SetState, get: GetState): Running {
   };
 
   return {
-    runAll: () => ask(null, 1),
-    runTo: (nodes) => (nodes.length ? ask(nodes, 1) : Promise.resolve()),
-    runLoop: (steps) => ask(null, steps),
+    runAll() {
+      const names = runNames(get());
+      following = names.slice(1);
+      return ask(null, stepsOf(get(), names[0]), names[0] ?? null);
+    },
+    runTo(nodes) {
+      following = [];
+      return nodes.length ? ask(nodes, 1, null) : Promise.resolve();
+    },
+    runLoop(steps) {
+      following = [];
+      const names = runNames(get());
+      return ask(null, steps, names.find((name) => stepsOf(get(), name) > 1) ?? names[0] ?? null);
+    },
+    runNamed: (name) => ask(null, stepsOf(get(), name), name),
+    setRunName: (name) => set({ runName: name }),
     async runStep() {
       const { run, document, file, selection } = get();
       if (run.state === "running" || run.state === "queued") return;
@@ -91,6 +112,7 @@ export function running(set: SetState, get: GetState): Running {
       }
     },
     async stop() {
+      following = [];
       const { run } = get();
       if (run.state === "stepping") set({ run: { ...IDLE, outcome: "stopped" } });
       if (!run.id) return;
@@ -115,6 +137,17 @@ export function running(set: SetState, get: GetState): Running {
     },
     closeLens: () => set({ lens: null }),
   };
+}
+
+/** The runs that Run means: the chosen one, or all in the page's order. */
+function runNames({ document, runName }: Store): string[] {
+  const names = Object.keys(document.runs ?? {});
+  return names.includes(runName) ? [runName] : names;
+}
+
+function stepsOf({ document }: Store, name: string | undefined): number {
+  const run = name === undefined ? undefined : document.runs?.[name];
+  return run?.mode === "loop" ? (run.steps ?? 1) : 1;
 }
 
 function settle(): void {
@@ -236,6 +269,9 @@ function apply(set: SetState, get: GetState, events: readonly StudioEvent[]): vo
       if (event.state === "done") get().say(`Run finished: ${event.ran} ran, ${event.cached} from the cache`);
       else if (event.state === "stopped") get().say("Run stopped");
       for (const miss of event.mismatches) get().toast("danger", miss.text);
+      if (event.state !== "done") following = [];
+      const next = following.shift();
+      if (next !== undefined) void get().runNamed(next);
     } else if (event.type === "files") void get().loadFiles();
     else if (event.type === "restarted") {
       get().toast("danger", "The process that computes had stopped and has been started again.");

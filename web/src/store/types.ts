@@ -130,6 +130,7 @@ export type State = {
   results: Record<string, Result>;
   run: RunState;
   loopSteps: number;
+  runName: string; // which of the page's runs; "": all of them in order
   connection: Connection;
 
   lens: LensState | null;
@@ -171,11 +172,13 @@ export type Actions = {
 
   // -------------------------------------------------------------- running
   runAll(): Promise<void>;
+  runNamed(name: string): Promise<void>; // one of the page's runs
   runTo(nodes: string[]): Promise<void>;
   runStep(): Promise<void>;
   runLoop(steps: number): Promise<void>;
   stop(): Promise<void>;
   setLoopSteps(steps: number): void;
+  setRunName(name: string): void;
 
   // -------------------------------------------------------------- the row lens
   look(node: string, port: string, index: number[]): Promise<void>;

@@ -211,10 +211,27 @@ function Runs() {
   const some = useStudio((s) => s.selection.nodes.length > 0);
   const steps = useStudio((s) => s.loopSteps);
   const empty = useStudio((s) => Object.keys(s.document.nodes).length === 0);
+  const runs = useStudio((s) => s.document.runs);
+  const runName = useStudio((s) => s.runName);
   const studio = useStudio.getState;
+  const names = Object.keys(runs ?? {});
   const busy = state === "running" || state === "queued";
   return (
     <>
+      {names.length > 1 && (
+        <select
+          className="run-name"
+          aria-label="Which run"
+          title="Which of the page’s runs"
+          value={names.includes(runName) ? runName : ""}
+          onChange={(event) => studio().setRunName(event.target.value)}
+        >
+          <option value="">all runs</option>
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
       {busy ? (
         <Command icon="stop" label="Stop" text="Stop" primary onClick={() => void studio().stop()} />
       ) : (
