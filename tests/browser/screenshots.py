@@ -26,6 +26,7 @@ SETTLE = """() => {
     write(".badge.done", () => "0.1 ms");
     write(".run-text", (text) => text.replace(/, [\\d.,]+ \\S+$/, ", 5 ms"));
     write(".status .folder", () => "~/pages");
+    if (!document.querySelector("dialog[open], .quick")) document.activeElement?.blur?.();
 }"""
 
 
@@ -77,6 +78,7 @@ def error(desk: Desk) -> None:
     expect(desk.block("mean_grad").get_by_role("note")).to_be_visible()
     expect(desk.page.locator(".save-mark")).to_have_text("edited, kept safe")
     desk.page.keyboard.press("Escape")
+    desk.button("Fit the page").click()
 
 
 def grid_editor(desk: Desk) -> None:
