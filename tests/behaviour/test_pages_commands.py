@@ -18,9 +18,9 @@ from gradbag.cli import main
 from gradbag.graph import page as pages
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.page.json"))
-MEAN = str(ROOT / "examples" / "sparse_segment_mean_grad.page.json")
-SQRT_N = str(ROOT / "examples" / "sparse_segment_sqrt_n_grad.page.json")
+EXAMPLES = sorted((ROOT / "src/gradbag/examples").glob("*.page.json"))
+MEAN = str(ROOT / "src/gradbag/examples" / "sparse_segment_mean_grad.page.json")
+SQRT_N = str(ROOT / "src/gradbag/examples" / "sparse_segment_sqrt_n_grad.page.json")
 every_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.partition(".")[0])
 
 

@@ -11,7 +11,7 @@ from gradbag.graph import page as pages
 from gradbag.graph import page_migrate, page_text
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.page.json"))
+EXAMPLES = sorted((ROOT / "src/gradbag/examples").glob("*.page.json"))
 FORMAT = '"format": "gradbag-page/1"'
 
 

@@ -40,10 +40,11 @@ def problems(file: str) -> list[pages.Problem]:
 def _show(found: dict[str, list[pages.Problem]], terminal: Terminal) -> None:
     for file, listed in found.items():
         if not listed:
-            terminal.text(f"{file}: no problems", style="green")
+            terminal.line(f"{file}: no problems", style="green")
             continue
         rows = [(p.node, p.port, p.text) for p in listed[:MOST_SHOWN]]
         count = f"{len(listed)} problem{'s' if len(listed) > 1 else ''}"
-        terminal.table(("node", "port", "problem"), rows, title=f"{file}: {count}")
+        terminal.line(f"{file}: {count}", style="bold")
+        terminal.table(("node", "port", "problem"), rows)
         if len(listed) > MOST_SHOWN:
             terminal.text(f"... and {len(listed) - MOST_SHOWN} more; --json lists them all")

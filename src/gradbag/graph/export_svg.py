@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from html import escape
 
 from .graph import Graph, shape_text
-from .page_boxes import EDGE, HEAD, ROW, Box
+from .page_boxes import CHARACTER, EDGE, HEAD, ROW, Box
 from .page_check import inspect
+from .page_frames import Group, Note, groups, notes
 from .page_layout import placed
 from .page_links import links, split
 from .page_model import Page
@@ -26,6 +28,8 @@ COLOURS = {
     "bool": "#c77a12",
     "string": "#b8408f",
 }
+HUES = ("#2f6fde", "#1f9254", "#c77a12", "#b8408f", "#7a4bd0", "#6b7385")  # of groups and notes
+AROUND, LINE = 16, 15  # between a group's frame and its boxes; the height of a line of a note
 STYLE = (
     "text{font-family:'DejaVu Sans','Segoe UI',Helvetica,Arial,sans-serif;font-size:11px;fill:" + INK + "}"
     ".page{font-size:16px;font-weight:600}.title{font-size:12.5px;font-weight:600}.op,.kind{fill:"
@@ -41,10 +45,15 @@ def to_svg(page: Page) -> str:
     drawn = inspect(page)
     broken = {problem.node for problem in drawn.problems}
     boxes = placed(page)
-    left = min([box.left for box in boxes.values()], default=0) - MARGIN
-    top = min([box.top for box in boxes.values()], default=0) - MARGIN - TITLE
-    right = max([box.left + box.width for box in boxes.values()], default=200) + MARGIN
-    bottom = max([box.top + box.height for box in boxes.values()], default=0) + MARGIN
+    frames = [(group, frame) for group in groups(page) if (frame := _frame(group, boxes)) is not None]
+    remarks = notes(page)
+    places = [(box.left, box.top, box.left + box.width, box.top + box.height) for box in boxes.values()]
+    places += [frame for _, frame in frames]
+    places += [(note.left, note.top, note.left + note.width, note.top + note.height) for note in remarks]
+    left = min([place[0] for place in places], default=0) - MARGIN
+    top = min([place[1] for place in places], default=0) - MARGIN - TITLE
+    right = max([place[2] for place in places], default=200) + MARGIN
+    bottom = max([place[3] for place in places], default=0) + MARGIN
     room = max([_room(box, drawn.graph) for box in boxes.values() if box.left + box.width + MARGIN >= right], default=0)
     width, height = right - left + room, bottom - top
     size = f'width="{_n(width)}" height="{_n(height)}"'
@@ -56,12 +65,49 @@ def to_svg(page: Page) -> str:
         f'<rect x="{_n(left)}" y="{_n(top)}" {size} fill="{PAPER}"/>',
         f'<text class="page" x="{_n(left + MARGIN)}" y="{_n(top + MARGIN)}">{_text(page.title)}</text>',
     ]
+    for group, frame in frames:
+        lines += _group(group, frame)
+    for note in remarks:
+        lines += _note(note)
     wires = list(_wires(page, boxes, drawn.graph))
     lines += wires
     for name, box in boxes.items():
         lines += _box(box, drawn.graph, name in broken)
     # Once more, faintly, above the boxes: a wire that passes behind one can be followed.
     return "\n".join([*lines, '<g opacity=".2">', *wires, "</g>", "</svg>", ""])
+
+
+Frame = tuple[float, float, float, float]
+
+
+def _frame(group: Group, boxes: dict[str, Box]) -> Frame | None:
+    """Left, top, right and bottom of a group, with room for its title."""
+    members = [boxes[name] for name in group.nodes if name in boxes]
+    if not members:
+        return None
+    right = max(box.left + box.width for box in members) + AROUND
+    bottom = max(box.top + box.height for box in members) + AROUND
+    return min(box.left for box in members) - AROUND, min(box.top for box in members) - AROUND - ROW, right, bottom
+
+
+def _group(group: Group, frame: Frame) -> Iterator[str]:
+    left, top, right, bottom = frame
+    hue = HUES[group.colour]
+    place = f'x="{_n(left)}" y="{_n(top)}" width="{_n(right - left)}" height="{_n(bottom - top)}" rx="10"'
+    yield f'<rect {place} fill="{hue}" fill-opacity=".08" stroke="{hue}" stroke-opacity=".6"/>'
+    title = _cut(group.title, max(1, int((right - left - 2 * EDGE) / 7.2)))
+    yield f'<text class="title" x="{_n(left + EDGE)}" y="{_n(top + 18)}">{_text(title)}</text>'
+
+
+def _note(note: Note) -> Iterator[str]:
+    hue = HUES[note.colour]
+    place = f'x="{_n(note.left)}" y="{_n(note.top)}" width="{_n(note.width)}" height="{_n(note.height)}" rx="6"'
+    yield f'<rect {place} fill="{hue}" fill-opacity=".14"/>'
+    wide = max(1, int((note.width - 2 * EDGE) / CHARACTER))
+    lines = [part for line in note.text.split("\n") for part in textwrap.wrap(line, wide) or [""]]
+    for number, line in enumerate(lines[: int(max(0, note.height - EDGE) / LINE)]):
+        y = note.top + EDGE + LINE * (number + 0.6)
+        yield f'<text x="{_n(note.left + EDGE)}" y="{_n(y)}">{_text(line)}</text>'
 
 
 def _wires(page: Page, boxes: dict[str, Box], graph: Graph) -> Iterator[str]:

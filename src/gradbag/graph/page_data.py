@@ -7,6 +7,7 @@ nowhere but into the page's folder, links included.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import io
 import os
@@ -32,17 +33,17 @@ _PLAIN = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|S[0-9]{1,6})")
 _RAW = {"bfloat16": "<V2"}
 
 
-def check_path(path: object) -> str:
+def check_path(path: object, suffix: str = ".npy") -> str:
     """A relative path with forward slashes that cannot leave its folder, judged by its text alone."""
     if not isinstance(path, str) or not path or len(path.encode("utf-8", "replace")) > 1024:
-        raise errors.InvalidArgumentError(f"{repr(path)[:60]} is no path of a data file")
+        raise errors.InvalidArgumentError(f"{repr(path)[:60]} is no path of a file")
     parts = path.split("/")
     if "\\" in path or ":" in path or not path.isprintable() or parts[0].startswith("~"):
-        raise errors.InvalidArgumentError(f"{path[:60]!r} is no path of a data file: use names and / only")
+        raise errors.InvalidArgumentError(f"{path[:60]!r} is no path of a file: use names and / only")
     if any(part in ("", ".", "..") or _RESERVED.fullmatch(part) or part.endswith((" ", ".")) for part in parts):
         raise errors.InvalidArgumentError(f"{path[:60]!r} must be a plain path inside the page's folder")
-    if not path.endswith(".npy"):
-        raise errors.InvalidArgumentError(f"{path[:60]!r}: data files are .npy files")
+    if not path.endswith(suffix):
+        raise errors.InvalidArgumentError(f"{path[:60]!r}: the file must end in {suffix}")
     return path
 
 
@@ -132,9 +133,7 @@ def _parse(content: bytes, name: str) -> Array:
 def _dtype(described: object) -> np.dtype[Any]:
     if described == _RAW["bfloat16"]:
         return dtypes.numpy_dtype("bfloat16")
-    if not isinstance(described, str) or not re.fullmatch(
-        r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|S[0-9]{1,6})", described
-    ):
+    if not isinstance(described, str) or not _PLAIN.fullmatch(described):
         raise ValueError(f"arrays of {repr(described)[:60]} are not read, only of numbers and bytes")
     return np.dtype(described)
 
@@ -161,13 +160,33 @@ def file_bytes(array: Array) -> bytes:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Replace a file by a new one, or leave the old one as it was."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    folder = None
+    if os.open in os.supports_dir_fd:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with open(temporary, "xb") as file:
+        write_whole_in(folder, path.name if folder is not None else str(path), content)
+    finally:
+        if folder is not None:
+            os.close(folder)
+
+
+def write_whole_in(folder: int | None, name: str, content: bytes) -> None:
+    """The same in a folder that is open: nobody can put another one in its place meanwhile.
+
+    The new name counts when it is on the disk, not before: a machine that loses its power has the old file or the new.
+    """
+    head, tail = os.path.split(name)
+    temporary = os.path.join(head, f".{tail[:200]}.{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with open(os.open(temporary, flags, 0o666, dir_fd=folder), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
         raise
+    if folder is not None:
+        os.fsync(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -21,27 +22,32 @@ def from_graph(graph: Graph, title: str = "") -> Page:
     page = Page()
     if title:
         page.document["title"] = title
-    literals = _literals(graph)
+    literals = literals_of(graph)
     nodes = page.document["nodes"]
     kept = [node for node in graph if node not in literals]
     for node in kept:
         nodes[node.name] = {}  # all names first: a link must not mean another node than it should
     for node in kept:
-        entry: dict[str, Any] = {"op": node.op.name}
-        inputs = _inputs(page, node, literals)
-        if inputs:
-            entry["in"] = inputs
-        attrs = _attrs(page, node)
-        if attrs:
-            entry["attrs"] = attrs
-        if node.control:
-            entry["after"] = [before.name for before in node.control]
-        nodes[node.name] = entry
+        nodes[node.name] = entry_of(page, node, literals)
     page.document["layout"] = positions(page)
     return page
 
 
-def _literals(graph: Graph) -> set[Node]:
+def entry_of(page: Page, node: Node, literals: Collection[Node]) -> dict[str, Any]:
+    """A node as a page says it; `literals` are the Consts whose values stand in the ports that read them."""
+    entry: dict[str, Any] = {"op": node.op.name}
+    inputs = _inputs(page, node, literals)
+    if inputs:
+        entry["in"] = inputs
+    attrs = _attrs(page, node)
+    if attrs:
+        entry["attrs"] = attrs
+    if node.control:
+        entry["after"] = [before.name for before in node.control]
+    return entry
+
+
+def literals_of(graph: Graph) -> set[Node]:
     """The Consts that page_graph would make of a value in a port: read once, and named for that port."""
     readers: Counter[Node] = Counter()
     for node in graph:
@@ -58,7 +64,7 @@ def _literals(graph: Graph) -> set[Node]:
     return found
 
 
-def _inputs(page: Page, node: Node, literals: set[Node]) -> dict[str, Any]:
+def _inputs(page: Page, node: Node, literals: Collection[Node]) -> dict[str, Any]:
     op = node.op
     args = op.flat_inputs(len(node.inputs))
     bound = {name for name in node.attrs if name in op.types}
@@ -92,7 +98,7 @@ def _attrs(page: Page, node: Node) -> dict[str, Any]:
         if attr.kind == "tensor":
             found[attr.name] = page.literal(value, node.name, typed="dtype" not in node.op.attr_defaults)
         elif attr.default is REQUIRED or not _same(value, attr.default):
-            found[attr.name] = _attr(attr.kind, value)
+            found[attr.name] = attr_json(attr.kind, value)
     return found
 
 
@@ -102,7 +108,8 @@ def _same(value: Any, default: Any) -> bool:
     return bool(value == default)
 
 
-def _attr(kind: str, value: Any) -> Any:
+def attr_json(kind: str, value: Any) -> Any:
+    """An attribute of any kind but a tensor as it stands in a page."""
     if kind == "float":
         return page_values.to_json(np.asarray(value, np.float64))
     if kind == "int":

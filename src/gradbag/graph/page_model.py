@@ -106,10 +106,21 @@ class Page:
     def _data_path(self, name: str, array: Array) -> str:
         slug = re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:100].strip("_") or "array"
         path, number = f"data/{slug}.npy", 1
-        while path in self.data and not np.array_equal(self.data[path], array):
+        while self._is_taken(path, array):
             number += 1
             path = f"data/{slug}_{number}.npy"
         return path
+
+    def _is_taken(self, path: str, array: Array) -> bool:
+        """Whether the name stands for something else: here, or in the folder, where other pages may read it."""
+        if path in self.data:
+            return not np.array_equal(self.data[path], array)
+        if self.folder is None or not (self.folder / path).exists():
+            return False
+        try:
+            return page_data.file_content(self.folder, path) != page_data.file_bytes(array)
+        except errors.Error:
+            return True
 
     def __repr__(self) -> str:
         return f"<page {self.title!r} of {len(self.nodes)} nodes>"

@@ -103,7 +103,7 @@ def run(
                 rest = Answer()
                 _perform(page, session, Task("expect", known, feed=chosen[-1].feed), {}, rest, None, cancel)
                 found = {**rest.fetches, **found}
-        _compare(page, drawn.graph, found, answer)
+        compare(page, drawn.graph, found, answer)
     return answer
 
 
@@ -176,7 +176,8 @@ def _fed(page: Page, graph: Graph, name: str, value: Any) -> Any:
 
 
 # ------------------------------------------------------------------ expectations
-def _compare(page: Page, graph: Graph, found: Mapping[str, Array], answer: Answer) -> None:
+def compare(page: Page, graph: Graph, found: Mapping[str, Array], answer: Answer) -> None:
+    """What the page expects with what was found, by label; the answer takes up what differs."""
     for name, wanted in page.section("expect").items():
         for label, output in labels(page, graph, name).items():
             if label in found:

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 def save(page: Page, path: str | os.PathLike[str]) -> None:
     """Write a page and its new data files. What is too long for the page's text moves to a data file."""
     where = Path(path)
-    _move_large(page)
+    move_large(page)
     content = text(page).encode()
     files = {name: page_data.file_bytes(array) for name, array in page.data.items()}
     if page.folder is not None and os.path.realpath(page.folder) != os.path.realpath(where.parent):
@@ -33,7 +33,7 @@ def save(page: Page, path: str | os.PathLike[str]) -> None:
     page.folder, page.data = where.parent, {}
 
 
-def _holders(page: Page) -> Iterator[tuple[str, str, str, Any, Any]]:
+def holders(page: Page) -> Iterator[tuple[str, str, str, Any, Any]]:
     """Every place where a literal may stand: section, entry, part, and the object or list and the key in it."""
     for name, entry in page.nodes.items():
         for part in ("in", "attrs"):
@@ -52,8 +52,9 @@ def _holders(page: Page) -> Iterator[tuple[str, str, str, Any, Any]]:
     yield from (("expect", name, f"{name}_expected", expected, name) for name in expected)
 
 
-def _move_large(page: Page) -> None:
-    large = [place for place in _holders(page) if _size(place[3][place[4]]) > page_values.MOST_INLINE]
+def move_large(page: Page) -> None:
+    """Take what is too long for the page's text out of it, into `page.data`."""
+    large = [place for place in holders(page) if _size(place[3][place[4]]) > page_values.MOST_INLINE]
     if not large:
         return
     graph = inspect(page).graph
@@ -86,7 +87,7 @@ def _size(literal: Any) -> int:
 def _brought(page: Page, folder: Path) -> dict[str, bytes]:
     """The data files that a page reads, for its new folder."""
     found = {}
-    for *_, held, key in _holders(page):
+    for *_, held, key in holders(page):
         literal = held[key]
         if isinstance(literal, dict) and "file" in literal and literal["file"] not in page.data:
             try:

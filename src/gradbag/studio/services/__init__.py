@@ -1,0 +1,1 @@
+"""What the studio's routes answer: functions of a page, without HTTP, files or processes."""

@@ -1,0 +1,32 @@
+"""A page as a file to take away."""
+
+from __future__ import annotations
+
+import re
+
+from ... import errors
+from ...graph.export_python import to_python
+from ...graph.export_svg import to_svg
+from ...graph.graphdef import to_graphdef_bytes
+from ...graph.page_graph import to_graph
+from ...graph.page_model import Page
+from ...graph.page_text import write_text
+from .carrying import whole
+from .pictures import with_page
+
+KINDS = ("page", "python", "graphdef", "svg")
+
+
+def exported(page: Page, kind: str) -> tuple[bytes, str, str]:
+    """The content, its media type and a name for the file."""
+    name = re.sub(r"[^a-z0-9]+", "_", page.title.lower()).strip("_")[:80].strip("_") or "page"
+    match kind:
+        case "page":
+            return write_text(whole(page)[0]).encode(), "application/json", f"{name}.page.json"
+        case "python":
+            return to_python(page).encode(), "text/x-python; charset=utf-8", f"{name}.py"
+        case "graphdef":
+            return to_graphdef_bytes(to_graph(page)), "application/octet-stream", f"{name}.pb"
+        case "svg":
+            return with_page(to_svg(page), page).encode(), "image/svg+xml", f"{name}.svg"
+    raise errors.InvalidArgumentError(f"a page cannot become {kind[:40]!r}; it can become {', '.join(KINDS)}")

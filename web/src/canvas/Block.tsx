@@ -1,0 +1,272 @@
+// A block: title, a dot and a label per argument at the left, outputs at the right, settings, and the result after a run.
+import type { NodeProps } from "@xyflow/react";
+import { memo, useContext, useDeferredValue, useMemo } from "react";
+import type { Problem } from "../api/types";
+import { argumentAt } from "../page/links";
+import { nodeState, useStudio } from "../store";
+import type { NodeState, Result } from "../store/types";
+import { Icon } from "../toolbar/Icon";
+import { Preview } from "../values/Preview";
+import { timeText } from "./dtype";
+import { Far } from "./far";
+import { HEAD, ROW } from "./geometry";
+import type { BlockNode } from "./nodes";
+import { InputPort, OutputPort } from "./Port";
+import { Setting } from "./Setting";
+
+const MOST_VALUES = 3;
+
+const STATE_TEXT: Record<NodeState, string> = {
+  idle: "",
+  queued: "waiting",
+  running: "running",
+  done: "",
+  cached: "cached",
+  stale: "stale",
+  error: "error",
+};
+
+const STATE_HELP: Record<NodeState, string> = {
+  idle: "Has not run yet",
+  queued: "Waits for its turn",
+  running: "Is running",
+  done: "Has run",
+  cached: "Nothing changed, so the value comes from the cache",
+  stale: "The page has changed since this value was computed: run again",
+  error: "Could not run",
+};
+
+export const Block = memo(function Block(props: NodeProps<BlockNode>) {
+  const far = useContext(Far);
+  // A block that comes into view is an empty box for a moment: filling it must not hold up the frame.
+  const near = useDeferredValue(!far, false);
+  return near && !far ? <NearBlock {...props} /> : <FarBlock {...props} far={far} />;
+});
+
+/** Just as large, with nothing in it but the name. */
+function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far: boolean }) {
+  const { name, box } = data;
+  const state = useStudio((s) => nodeState(s, name));
+  const lit = useStudio((s) => isLit(s.lens?.lens, name));
+  const wrong = useStudio((s) => s.problemsOf.has(name));
+  return (
+    <div
+      className={`block ${far ? "far" : "shell"} ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}`}
+      style={{ width: box.width, height: height ?? box.height }}
+      data-node={name}
+      data-state={state}
+    >
+      <div className="far-title">{name}</div>
+      {/* Where the dots are, for the canvas to find: they are too small to see or to use. */}
+      {box.rows.inputs.map((row, place) => (
+        <i
+          key={row.port}
+          className="stub target"
+          data-handleid={row.port}
+          data-handlepos="left"
+          style={{ top: stubTop(place) }}
+        />
+      ))}
+      {box.rows.outputs.map((port, place) => (
+        <i
+          key={port}
+          className="stub source"
+          data-handleid={port}
+          data-handlepos="right"
+          style={{ top: stubTop(place) }}
+        />
+      ))}
+    </div>
+  );
+}
+
+function stubTop(place: number): number {
+  return HEAD + ROW * (place + 0.5) - 7;
+}
+
+function NearBlock({ data, selected }: NodeProps<BlockNode>) {
+  const { name, box } = data;
+  const entry = useStudio((s) => s.document.nodes[name]);
+  const op = useStudio((s) => s.ops.get(s.document.nodes[name]?.op ?? ""));
+  const known = useStudio((s) => s.catalogue !== null);
+  const checked = useStudio((s) => s.check?.nodes[name]);
+  const problems = useStudio((s) => s.problemsOf.get(name));
+  const result = useStudio((s) => s.results[name]);
+  const state = useStudio((s) => nodeState(s, name));
+  const next = useStudio((s) => s.run.next === name);
+  const lit = useStudio((s) => isLit(s.lens?.lens, name));
+  // What a run has said of a block does not hold any more once the block has changed.
+  const said = state === "stale" ? undefined : result;
+  const byPort = useMemo(() => problemsByPort(problems, said), [problems, said]);
+  if (!entry) return null;
+  const { rows } = box;
+  const lines = Math.max(rows.inputs.length, rows.outputs.length);
+  const tensorDtype = checked?.outputs[0]?.dtype ?? "";
+  const own = byPort.get("");
+  return (
+    <div
+      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${known && !op ? " unknown" : ""}${lit ? ` ${lit}` : ""}`}
+      style={{ width: box.width }}
+      data-node={name}
+      data-state={state}
+    >
+      <div className="block-head">
+        <div className="block-names">
+          {/* biome-ignore lint/a11y/noStaticElementInteractions: F2 does the same */}
+          <div
+            className="block-title"
+            title={`${name}\nDouble-click or F2 to rename`}
+            onDoubleClick={(event) => {
+              event.stopPropagation();
+              useStudio.getState().openDialog({ kind: "rename-node", node: name });
+            }}
+          >
+            {name}
+          </div>
+          <div className="block-op" title={op?.summary ?? (known ? "This op is not known here" : "")}>
+            {op?.title ?? entry.op}
+            {known && !op ? " · not known" : ""}
+          </div>
+        </div>
+        <Badge state={state} seconds={result?.seconds ?? 0} />
+        <div className="block-actions nodrag">
+          <button
+            type="button"
+            className="ghost tiny"
+            tabIndex={selected ? 0 : -1}
+            title="Run up to here (Shift+Enter)"
+            aria-label={`Run up to ${name}`}
+            onClick={() => void useStudio.getState().runTo([name])}
+          >
+            <Icon name="run" />
+          </button>
+          {op && (
+            <button
+              type="button"
+              className="ghost tiny"
+              tabIndex={selected ? 0 : -1}
+              title={`What ${op.title} does (F1)`}
+              aria-label={`Help on ${op.title}`}
+              onClick={() => useStudio.getState().showHelp(op.name)}
+            >
+              <Icon name="help" />
+            </button>
+          )}
+        </div>
+      </div>
+      <div className="block-rows">
+        {Array.from({ length: lines }, (_, place) => {
+          const row = rows.inputs[place];
+          const output = rows.outputs[place];
+          const info = row && op?.inputs.find((input) => input.name === row.name);
+          return (
+            <div className="row" key={row?.port ?? `output ${output}`}>
+              {row ? (
+                <InputPort
+                  node={name}
+                  port={row.port}
+                  label={row.item === null ? row.name : row.port}
+                  dtype={dtypeOf(info?.dtype, op?.types)}
+                  text={info ? [info.text, info.dims && `[${info.dims}]`].filter(Boolean).join(" ") : ""}
+                  argument={argumentAt(entry, row.port)}
+                  slot={checked?.inputs[row.port] ?? checked?.inputs[row.name]}
+                  problem={byPort.get(row.port) ?? (row.item === null ? (byPort.get(row.name) ?? "") : "")}
+                  selected={selected}
+                  adder={row.many && row.item === null}
+                  removable={row.many && row.item !== null}
+                />
+              ) : (
+                <span />
+              )}
+              {output !== undefined && (
+                <OutputPort
+                  node={name}
+                  port={output}
+                  slot={checked?.outputs.find((slot) => slot.name === output)}
+                  selected={selected}
+                />
+              )}
+            </div>
+          );
+        })}
+        {rows.settings.map((attr) => (
+          <div className="row" key={`setting ${attr}`}>
+            <Setting
+              node={name}
+              name={attr}
+              info={op?.attrs.find((info) => info.name === attr)}
+              value={entry.attrs?.[attr]}
+              dtype={tensorDtype}
+              problem={byPort.get(attr) ?? ""}
+            />
+          </div>
+        ))}
+      </div>
+      {own && (
+        <div className="block-error" role="note">
+          {own}
+        </div>
+      )}
+      {result && !result.error && result.outputs.length > 0 && (
+        <Values name={name} result={result} stale={state === "stale"} />
+      )}
+    </div>
+  );
+}
+
+function Badge({ state, seconds }: { state: NodeState; seconds: number }) {
+  const text = STATE_TEXT[state] || (state === "done" ? timeText(seconds) : "");
+  if (!text) return null;
+  const spent = state === "stale" || state === "cached" ? `; took ${timeText(seconds)}` : "";
+  return (
+    <span className={`badge ${state}`} title={`${STATE_HELP[state]}${spent}`}>
+      {text}
+    </span>
+  );
+}
+
+function Values({ name, result, stale }: { name: string; result: Result; stale: boolean }) {
+  const marks = useStudio((s) => s.lens?.lens?.marks);
+  const shown = result.outputs.slice(0, MOST_VALUES);
+  return (
+    <div className={`block-values nodrag nowheel${stale ? " stale" : ""}${shown.length > 1 ? " several" : ""}`}>
+      {shown.map((value) => (
+        <Preview
+          key={value.name}
+          value={value}
+          lensRows={marks?.[`${name}.${value.name}`] ?? null}
+          onRow={(row) => void useStudio.getState().look(name, value.name, [row])}
+          compact
+        />
+      ))}
+      {result.outputs.length > MOST_VALUES && (
+        <div className="more">and {result.outputs.length - MOST_VALUES} more, in the inspector</div>
+      )}
+    </div>
+  );
+}
+
+/** What is wrong, by port; "" for the block as a whole. */
+function problemsByPort(problems: Problem[] | undefined, result: Result | undefined): Map<string, string> {
+  const found = new Map<string, string>();
+  const add = (port: string, text: string) => found.set(port, found.has(port) ? `${found.get(port)}\n${text}` : text);
+  for (const problem of problems ?? []) add(problem.port, problem.text);
+  if (result?.error && !problems?.length) add(result.error.port, result.error.text);
+  // A reader sees the block first: what stands at a port is told there too.
+  const told = [...found].filter(([port]) => port).map(([port, text]) => `${port}: ${text}`);
+  if (told.length) found.set("", [found.get("") ?? "", ...told].filter(Boolean).join("\n"));
+  return found;
+}
+
+/** The dtype's name when the port has only one. */
+function dtypeOf(dtype: string | undefined, types: Record<string, string[]> | undefined): string {
+  if (!dtype) return "";
+  const choices = types?.[dtype];
+  return choices ? (choices.length === 1 ? (choices[0] as string) : "") : dtype;
+}
+
+function isLit(lens: { feeds: string[]; fed: string[] } | null | undefined, name: string): string {
+  if (!lens) return "";
+  const mentions = (places: string[]) => places.some((place) => place.startsWith(`${name}.`));
+  return mentions(lens.feeds) ? "lit feeds" : mentions(lens.fed) ? "lit fed" : "unlit";
+}

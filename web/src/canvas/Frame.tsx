@@ -1,0 +1,124 @@
+// Groups, drawn as frames behind their blocks, and notes.
+import { type NodeProps, NodeResizer } from "@xyflow/react";
+import { memo, useEffect, useRef, useState } from "react";
+import { setGroup, setNote } from "../page/edits";
+import { useStudio } from "../store";
+import { Icon } from "../toolbar/Icon";
+import type { GroupNode, NoteNode } from "./nodes";
+
+const HUES = [0, 1, 2, 3, 4, 5];
+
+function hue(color: number | undefined): string {
+  return `hue-${HUES.includes(color ?? 5) ? (color ?? 5) : 5}`;
+}
+
+function Hues({ label, onPick }: { label: string; onPick(color: number): void }) {
+  return (
+    <span className="hues nodrag">
+      {HUES.map((color) => (
+        <button
+          key={color}
+          type="button"
+          className={`hue-pick hue-${color}`}
+          aria-label={`Colour ${color + 1} for ${label}`}
+          title={`Colour ${color + 1}`}
+          onClick={() => onPick(color)}
+        />
+      ))}
+    </span>
+  );
+}
+
+export const Frame = memo(function Frame({ data, selected }: NodeProps<GroupNode>) {
+  const { name, group } = data;
+  const edit = useStudio((s) => s.edit);
+  const [draft, setDraft] = useState<string | null>(null);
+  return (
+    <div className={`group-frame ${hue(group.color)}${selected ? " selected" : ""}`} data-group={name}>
+      <div className="group-title">
+        <input
+          className="nodrag"
+          aria-label="Title of the group"
+          value={draft ?? group.title}
+          onChange={(event) => setDraft(event.target.value)}
+          onBlur={() => {
+            if (draft !== null && draft !== group.title)
+              edit("name the group", setGroup(name, { ...group, title: draft }));
+            setDraft(null);
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") event.currentTarget.blur();
+          }}
+        />
+        {selected && (
+          <>
+            <Hues
+              label={group.title}
+              onPick={(color) => edit("colour the group", setGroup(name, { ...group, color }))}
+            />
+            <button
+              type="button"
+              className="ghost tiny nodrag"
+              title="Take the frame away; the blocks stay"
+              aria-label={`Take the frame ${group.title} away`}
+              onClick={() => edit("ungroup", setGroup(name, undefined))}
+            >
+              <Icon name="close" />
+            </button>
+          </>
+        )}
+      </div>
+    </div>
+  );
+});
+
+export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteNode>) {
+  const { name, note } = data;
+  const edit = useStudio((s) => s.edit);
+  const [draft, setDraft] = useState<string | null>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const fresh = useRef(note.text === "" && selected);
+  useEffect(() => {
+    if (fresh.current) area.current?.focus();
+  }, []);
+  return (
+    <div className={`note ${hue(note.color ?? 2)}${selected ? " selected" : ""}`} data-note={name}>
+      <NodeResizer
+        isVisible={selected}
+        minWidth={120}
+        minHeight={56}
+        onResizeEnd={(_, { x, y, width, height }) =>
+          edit("resize the note", setNote(name, { ...note, at: [x, y], size: [Math.round(width), Math.round(height)] }))
+        }
+      />
+      <div className="note-bar">
+        {selected && (
+          <>
+            <Hues label="the note" onPick={(color) => edit("colour the note", setNote(name, { ...note, color }))} />
+            <button
+              type="button"
+              className="ghost tiny nodrag"
+              title="Delete the note"
+              aria-label="Delete the note"
+              onClick={() => edit("delete the note", setNote(name, undefined))}
+            >
+              <Icon name="close" />
+            </button>
+          </>
+        )}
+      </div>
+      <textarea
+        ref={area}
+        className="nodrag nowheel"
+        aria-label="Text of the note"
+        placeholder="Write a note"
+        value={draft ?? note.text}
+        onChange={(event) => setDraft(event.target.value)}
+        onBlur={() => {
+          if (draft !== null && draft !== note.text) edit("write a note", setNote(name, { ...note, text: draft }));
+          setDraft(null);
+        }}
+      />
+    </div>
+  );
+});

@@ -1,0 +1,199 @@
+// A dot with its label: wired, or with a literal typed right into it.
+import { Handle, Position } from "@xyflow/react";
+import { type KeyboardEvent, memo, type PointerEvent, useState } from "react";
+import type { Argument, Side, Slot } from "../api/types";
+import { isLink } from "../page/links";
+import { useStudio } from "../store";
+import { Icon } from "../toolbar/Icon";
+import { literalText, parseLiteral } from "../values/parse";
+import { familyOf, slotText } from "./dtype";
+
+type Place = { node: string; port: string; side: Side };
+
+/** Click-click wiring: the first click picks a wire up, the second puts it down where it fits. */
+async function press(place: Place, way: "click" | "keys"): Promise<void> {
+  const studio = useStudio.getState();
+  const held = studio.wiring;
+  if (!held || held.side === place.side) {
+    if (held && held.node === place.node && held.port === place.port) return studio.putDown();
+    if (way === "keys") studio.openDialog({ kind: "connect", from: place });
+    return studio.pickUp(place, way);
+  }
+  const [from, to] = held.side === "output" ? [held, place] : [place, held];
+  const done = await studio.connect(`${from.node}.${from.port}`, to.node, to.port);
+  if (done) useStudio.getState().putDown();
+}
+
+function useFit(place: Place): { held: boolean; own: boolean; why: string } {
+  const own = useStudio(
+    (s) => s.wiring?.node === place.node && s.wiring.port === place.port && s.wiring.side === place.side,
+  );
+  const held = useStudio((s) => s.wiring !== null);
+  const why = useStudio((s) => (s.wiring && !own ? s.refusal(place) : ""));
+  return { held, own, why };
+}
+
+function hover(event: PointerEvent<HTMLElement>, why: string): void {
+  const box = event.currentTarget.getBoundingClientRect();
+  window.dispatchEvent(
+    new CustomEvent("wire-hint", { detail: why ? { text: why, x: box.left, y: box.bottom + 6 } : null }),
+  );
+}
+
+type DotProps = { place: Place; slot: Slot | undefined; label: string; wired: boolean; focusable: boolean };
+
+const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps) {
+  const { held, own, why } = useFit(place);
+  const input = place.side === "input";
+  const names = [
+    "dot",
+    familyOf(slot?.dtype),
+    wired ? "wired" : "",
+    own ? "held" : "",
+    held && !own ? (why ? "unfit" : "fit") : "",
+  ];
+  return (
+    <Handle
+      type={input ? "target" : "source"}
+      position={input ? Position.Left : Position.Right}
+      id={place.port}
+      className={names.filter(Boolean).join(" ")}
+      data-port={`${place.node}.${place.port}`}
+      data-side={place.side}
+      role="button"
+      tabIndex={focusable ? 0 : -1}
+      aria-label={`${input ? "Input" : "Output"} ${label} of ${place.node}, ${slotText(slot?.dtype, slot?.shape)}`}
+      title={why || `${label}: ${slotText(slot?.dtype, slot?.shape)}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        void press(place, "click");
+      }}
+      onKeyDown={(event: KeyboardEvent) => {
+        if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        event.stopPropagation();
+        void press(place, useStudio.getState().wiring ? "click" : "keys");
+      }}
+      onPointerEnter={(event) => hover(event, why)}
+      onPointerLeave={(event) => hover(event, "")}
+    />
+  );
+});
+
+type InputProps = {
+  node: string;
+  port: string;
+  label: string;
+  dtype: string;
+  text: string;
+  argument: Argument | undefined;
+  slot: Slot | undefined;
+  problem: string;
+  selected: boolean;
+  adder: boolean; // the empty place at the end of a list
+  removable: boolean;
+};
+
+export const InputPort = memo(function InputPort(props: InputProps) {
+  const { node, port, label, argument, slot, problem, adder } = props;
+  const wired = isLink(argument);
+  const place: Place = { node, port, side: "input" };
+  return (
+    <div className={`port input${problem ? " bad" : ""}${wired ? " wired" : ""}${adder ? " adder" : ""}`}>
+      <Dot place={place} slot={slot} label={label} wired={wired} focusable={props.selected} />
+      <span className="port-name" title={problem || props.text || label}>
+        {label}
+      </span>
+      {!wired && !adder && <LiteralField {...props} />}
+      {adder && (
+        <button
+          type="button"
+          className="ghost tiny nodrag"
+          title={`Add an item to ${label}`}
+          aria-label={`Add an item to ${label} of ${node}`}
+          onClick={() => useStudio.getState().setLiteral(node, port, 0)}
+        >
+          <Icon name="plus" />
+        </button>
+      )}
+      {props.removable && (
+        <button
+          type="button"
+          className="ghost tiny nodrag item-remove"
+          title="Remove this item"
+          aria-label={`Remove ${port} of ${node}`}
+          onClick={() => useStudio.getState().disconnect(node, port)}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+    </div>
+  );
+});
+
+function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
+  const shown = argument === undefined ? "" : literalText(argument);
+  const [draft, setDraft] = useState<string | null>(null);
+  const [wrong, setWrong] = useState("");
+  const commit = () => {
+    if (draft === null || draft === shown) return setDraft(null);
+    const studio = useStudio.getState();
+    try {
+      const literal = draft.trim() === "" ? undefined : parseLiteral(draft, slot?.dtype ?? dtype);
+      studio.setLiteral(node, port, literal);
+      setDraft(null);
+      setWrong("");
+    } catch (trouble) {
+      setWrong(trouble instanceof Error ? trouble.message : String(trouble));
+    }
+  };
+  return (
+    <span className="field nodrag">
+      <input
+        value={draft ?? shown}
+        placeholder="value or wire"
+        aria-label={`${label} of ${node}`}
+        aria-invalid={Boolean(wrong || problem)}
+        title={wrong || problem || shown}
+        spellCheck={false}
+        autoComplete="off"
+        onChange={(event) => {
+          setDraft(event.target.value);
+          setWrong("");
+        }}
+        onBlur={commit}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") commit();
+          if (event.key === "Escape") {
+            event.stopPropagation();
+            setDraft(null);
+            setWrong("");
+          }
+        }}
+      />
+      <button
+        type="button"
+        className="ghost tiny grid-button"
+        title="Edit as a grid"
+        aria-label={`Edit ${label} of ${node} as a grid`}
+        onClick={() => useStudio.getState().openDialog({ kind: "grid", target: { node, kind: "port", name: port } })}
+      >
+        <Icon name="grid" />
+      </button>
+      {wrong && <span className="field-problem">{wrong}</span>}
+    </span>
+  );
+}
+
+type OutputProps = { node: string; port: string; slot: Slot | undefined; selected: boolean };
+
+export const OutputPort = memo(function OutputPort({ node, port, slot, selected }: OutputProps) {
+  return (
+    <div className="port output">
+      <span className="port-name" title={slotText(slot?.dtype, slot?.shape)}>
+        {port}
+      </span>
+      <Dot place={{ node, port, side: "output" }} slot={slot} label={port} wired focusable={selected} />
+    </div>
+  );
+});

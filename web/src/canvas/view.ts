@@ -1,0 +1,23 @@
+// The canvas as it is on the screen, for commands that come from keys and menus.
+import type { ReactFlowInstance } from "@xyflow/react";
+import type { Point } from "../api/types";
+import type { Item, WireEdge } from "./nodes";
+
+export const canvasView: {
+  flow: ReactFlowInstance<Item, WireEdge> | null;
+  element: HTMLElement | null;
+  pointer: Point | null; // where the mouse is, while over the canvas
+} = { flow: null, element: null, pointer: null };
+
+/** A place on the screen for something new: under the pointer, or in the middle of the canvas. */
+export function placeOnScreen(): Point {
+  if (canvasView.pointer) return canvasView.pointer;
+  const box = canvasView.element?.getBoundingClientRect();
+  return box ? [box.left + box.width / 2, box.top + box.height / 3] : [400, 300];
+}
+
+/** The same place on the page. */
+export function placeOnPage([x, y]: Point = placeOnScreen()): Point {
+  const at = canvasView.flow?.screenToFlowPosition({ x, y });
+  return at ? [Math.round(at.x), Math.round(at.y)] : [40, 40];
+}

@@ -1,0 +1,124 @@
+// Differentiate: an output, and the inputs whose gradients are wanted.
+import { useEffect, useMemo, useState } from "react";
+import { api, reason } from "../api/client";
+import { allWires, sourceOf } from "../page/links";
+import { useStudio } from "../store";
+import { Dialog } from "./Dialog";
+
+export function DifferentiateDialog() {
+  const document = useStudio((s) => s.document);
+  const ops = useStudio((s) => s.ops);
+  const selected = useStudio((s) => s.selection.nodes);
+  const { closeDialog, differentiate } = useStudio.getState();
+  const outputs = useMemo(
+    () =>
+      Object.entries(document.nodes).flatMap(([node, entry]) =>
+        (ops.get(entry.op)?.outputs ?? []).map((output) => ({ node, place: `${node}.${output.name}` })),
+      ),
+    [document, ops],
+  );
+  const [output, setOutput] = useState(() => firstOutput(outputs, selected));
+  const [choices, setChoices] = useState<{ name: string; reason: string }[] | null>(null);
+  const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
+  const [wrong, setWrong] = useState("");
+  const [busy, setBusy] = useState(false);
+
+  useEffect(() => {
+    if (!output) return;
+    let late = false;
+    setChoices(null);
+    setWrong("");
+    const { file } = useStudio.getState();
+    api.differentiable({ page: document, path: file.path, output }).then(
+      ({ inputs }) => {
+        if (late) return;
+        setChoices([...inputs].sort((a, b) => Number(a.reason !== "") - Number(b.reason !== "")));
+        const can = inputs.filter((input) => !input.reason).map((input) => input.name);
+        const own = can.filter(
+          (name) =>
+            selected.some((node) => name.startsWith(`${node}.`)) &&
+            !name.startsWith(`${output.slice(0, output.lastIndexOf("."))}.`),
+        );
+        setPicked(new Set(own.length ? own : can.length === 1 ? can : []));
+      },
+      (problem) => {
+        if (!late) setWrong(reason(problem));
+      },
+    );
+    return () => {
+      late = true;
+    };
+  }, [output, document, selected]);
+
+  if (!outputs.length) {
+    return (
+      <Dialog title="Differentiate">
+        <p>The page has no outputs yet: add a block first.</p>
+      </Dialog>
+    );
+  }
+  const toggle = (name: string) => {
+    const next = new Set(picked);
+    if (!next.delete(name)) next.add(name);
+    setPicked(next);
+  };
+  return (
+    <Dialog title="Differentiate">
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault();
+          setBusy(true);
+          const done = await differentiate(output, [...picked]);
+          setBusy(false);
+          if (done) closeDialog();
+        }}
+      >
+        <label className="stack">
+          Gradient of
+          <select value={output} onChange={(event) => setOutput(event.target.value)}>
+            {outputs.map(({ place }) => (
+              <option key={place}>{place}</option>
+            ))}
+          </select>
+        </label>
+        <fieldset className="choices checks">
+          <legend>With respect to</legend>
+          {!choices && !wrong && <p className="quiet">Looking what it depends on…</p>}
+          {choices?.length === 0 && <p className="quiet">It depends on nothing that can be differentiated.</p>}
+          {choices?.map(({ name, reason: why }) => (
+            <label key={name} className="choice check" aria-disabled={why !== ""}>
+              <input type="checkbox" disabled={why !== ""} checked={picked.has(name)} onChange={() => toggle(name)} />
+              <span>
+                <b>{name}</b>
+                {why && <span className="op-note">{why}</span>}
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        <p className="field-note" role="status">
+          {wrong || "The blocks of the gradient appear wired on the page; one undo takes them away."}
+        </p>
+        <div className="dialog-actions">
+          <button type="button" onClick={closeDialog}>
+            Cancel
+          </button>
+          <button type="submit" className="primary" disabled={!picked.size || busy}>
+            Differentiate
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+
+  /** Of the selected blocks the one that no other selected one reads; else the page's last leaf. */
+  function firstOutput(all: { node: string; place: string }[], some: string[]): string {
+    const within = some.length ? some : Object.keys(document.nodes);
+    const read = new Set(
+      allWires(document)
+        .filter((wire) => within.includes(wire.node))
+        .map((wire) => sourceOf(undefined, wire.sourceNode, "")),
+    );
+    const leaf = within.filter((node) => !read.has(node)).at(-1) ?? within.at(-1);
+    return all.find((one) => one.node === leaf)?.place ?? all[0]?.place ?? "";
+  }
+}

@@ -1,0 +1,76 @@
+import { type ReactNode, useId, useState } from "react";
+
+type Props = {
+  label: string;
+  /** What the screen reader says; the label where it is not given. */
+  name?: string;
+  text: string;
+  hint?: string;
+  placeholder?: string;
+  /** What is wrong with the value as it stands. */
+  problem?: string;
+  /** Takes a text over; throws an Error with a sentence where it means nothing. */
+  onText: (text: string) => void;
+  children?: ReactNode;
+};
+
+/** A text field that takes over what is typed on Enter or when it is left, or says why it cannot. */
+export function Field({ label, name, text, hint, placeholder, problem, onText, children }: Props) {
+  const id = useId();
+  const [draft, setDraft] = useState<string | null>(null);
+  const [wrong, setWrong] = useState("");
+  const commit = () => {
+    if (draft === null) return;
+    if (draft !== text) {
+      try {
+        onText(draft);
+      } catch (refused) {
+        setWrong(refused instanceof Error ? refused.message : String(refused));
+        return;
+      }
+    }
+    setDraft(null);
+    setWrong("");
+  };
+  const said = wrong || problem || "";
+  return (
+    <div className="inspector-field">
+      <label htmlFor={id} title={hint}>
+        {label}
+      </label>
+      <span className="inspector-input">
+        <input
+          id={id}
+          aria-label={name}
+          value={draft ?? text}
+          placeholder={placeholder}
+          title={draft ?? text}
+          spellCheck={false}
+          autoComplete="off"
+          aria-invalid={said !== "" || undefined}
+          aria-describedby={said ? `${id}-said` : undefined}
+          onChange={(event) => {
+            setDraft(event.target.value);
+            setWrong("");
+          }}
+          onBlur={commit}
+          onKeyDown={(event) => {
+            // Typing is not for the page's own keys.
+            if (!event.ctrlKey && !event.metaKey && event.key !== "F1") event.stopPropagation();
+            if (event.key === "Enter") commit();
+            if (event.key === "Escape") {
+              setDraft(null);
+              setWrong("");
+            }
+          }}
+        />
+        {children}
+      </span>
+      {said && (
+        <span id={`${id}-said`} className="inspector-wrong">
+          {said}
+        </span>
+      )}
+    </div>
+  );
+}

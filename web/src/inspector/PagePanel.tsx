@@ -1,0 +1,113 @@
+import { setTitle } from "../page/edits";
+import { has } from "../page/links";
+import { useStudio } from "../store";
+import { literalText } from "../values/parse";
+import { Field } from "./Field";
+
+/** The page as a whole: shown while nothing is selected. */
+export function PagePanel() {
+  const document = useStudio((state) => state.document);
+  const problems = useStudio((state) => state.check?.problems.length ?? 0);
+  const own = useStudio((state) => state.problemsOf.get(""));
+  const mismatches = useStudio((state) => state.run.mismatches);
+  const ran = useStudio((state) => state.run.outcome !== null);
+  const runs = Object.entries(document.runs ?? {});
+  const expected = Object.entries(document.expect ?? {});
+  const groups = Object.keys(document.groups ?? {}).length;
+  return (
+    <>
+      <header className="inspector-head">
+        <Field
+          label="page"
+          name="Title of the page"
+          text={document.title ?? ""}
+          placeholder="untitled"
+          onText={(title) => useStudio.getState().edit("set the title", setTitle(title.trim()), "title")}
+        />
+      </header>
+      <dl className="inspector-facts">
+        <Fact name="blocks" text={String(Object.keys(document.nodes).length)} />
+        {groups > 0 && <Fact name="groups" text={String(groups)} />}
+        <Fact name="problems" text={problems === 0 ? "none" : String(problems)} />
+      </dl>
+      {own && own.length > 0 && (
+        <ul className="inspector-problems" aria-label="Problems of the page">
+          {own.map((problem) => (
+            <li key={problem.text}>{problem.text}</li>
+          ))}
+        </ul>
+      )}
+      <section aria-label="Runs">
+        <h3>Runs</h3>
+        {runs.length === 0 && (
+          <p className="inspector-muted">A run gives the value of every block that no other reads.</p>
+        )}
+        {runs.map(([name, run]) => (
+          <div key={name} className="inspector-run">
+            <strong>{name}</strong>
+            <span className="inspector-muted">{runText(run.mode, run.steps, run.seed)}</span>
+            <Names names={run.fetch ?? []} />
+          </div>
+        ))}
+      </section>
+      <section aria-label="Expectations">
+        <h3>Expected results</h3>
+        {expected.length === 0 && <p className="inspector-muted">None are kept in this page.</p>}
+        {expected.map(([name, literal]) => {
+          const wrong = mismatches.find((one) => one.name === name);
+          return (
+            <div key={name} className="inspector-expect">
+              <Names names={[name]} />
+              <code title={literalText(literal)}>{literalText(literal)}</code>
+              {wrong ? (
+                <span className="inspector-wrong">{wrong.text}</span>
+              ) : (
+                ran && <span className="inspector-good">holds</span>
+              )}
+            </div>
+          );
+        })}
+      </section>
+    </>
+  );
+}
+
+function runText(mode: string | undefined, steps: number | undefined, seed: number | undefined): string {
+  const parts = [mode === "loop" ? `loops ${steps ?? 1} times` : mode === "step" ? "step by step" : "once"];
+  if (seed !== undefined) parts.push(`seed ${seed}`);
+  return parts.join(", ");
+}
+
+function Fact({ name, text }: { name: string; text: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{text}</dd>
+    </div>
+  );
+}
+
+/** Blocks by name; a click goes there. */
+function Names({ names }: { names: readonly string[] }) {
+  const nodes = useStudio((state) => state.document.nodes);
+  return (
+    <span className="inspector-names">
+      {names.map((name) => {
+        const node = has(nodes, name) ? name : name.slice(0, Math.max(0, name.lastIndexOf(".")));
+        const go = () => {
+          useStudio.getState().select({ nodes: [node] });
+          useStudio.getState().bringIntoView([node]);
+        };
+        return has(nodes, node) ? (
+          <button key={name} type="button" className="inspector-link" onClick={go}>
+            {name}
+          </button>
+        ) : (
+          <span key={name} className="inspector-wrong">
+            {name} is not on the page
+          </span>
+        );
+      })}
+    </span>
+  );
+}

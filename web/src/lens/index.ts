@@ -1,0 +1,2 @@
+export { LensBar } from "./LensBar";
+export { isWireLit, lensText, litRows } from "./words";

@@ -1,0 +1,122 @@
+// The pages of the folder, the examples, and work that a crash left behind.
+import type { FileInfo } from "../api/types";
+import { useStudio } from "../store";
+import { Icon } from "../toolbar/Icon";
+import { pickFile } from "../toolbar/Toolbar";
+
+export function FileList() {
+  const files = useStudio((s) => s.files);
+  const path = useStudio((s) => s.file.path);
+  const journal = useStudio((s) => s.file.journal);
+  const readonly = useStudio((s) => s.session?.readonly ?? false);
+  const studio = useStudio.getState;
+  if (!files) return <p className="quiet">Looking for pages…</p>;
+  const recovered = files.recovered.filter((name) => name !== journal);
+  return (
+    <div className="files">
+      <div className="file-tools">
+        <button type="button" className="ghost" onClick={() => studio().newPage()}>
+          <Icon name="plus" /> New
+        </button>
+        <button
+          type="button"
+          className="ghost"
+          onClick={pickFile}
+          title="A page, GraphDef, or a picture with a page inside"
+        >
+          <Icon name="file" /> Import…
+        </button>
+      </div>
+      <div className="scroll">
+        {recovered.length > 0 && (
+          <section>
+            <h3>Not saved yet</h3>
+            <ul>
+              {recovered.map((name) => (
+                <li key={name} className="file-row">
+                  <button type="button" className="file" onClick={() => void studio().openPath(name)}>
+                    <span className="op-title">{name.startsWith("untitled-") ? "An untitled page" : name}</span>
+                    <span className="op-note">kept in the journal</span>
+                  </button>
+                  <button
+                    type="button"
+                    className="ghost tiny"
+                    aria-label={`Discard ${name}`}
+                    title="Discard"
+                    onClick={() => void studio().discardJournal(name)}
+                  >
+                    <Icon name="trash" />
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
+        <section>
+          <h3>Pages</h3>
+          {!files.pages.length && <p className="quiet">This folder has no pages yet. Ctrl+S saves this one into it.</p>}
+          <ul>
+            {files.pages.map((file) => (
+              <FileRow key={file.path} file={file} open={file.path === path} editable={!readonly} />
+            ))}
+          </ul>
+        </section>
+        {files.examples.length > 0 && (
+          <section>
+            <h3>Examples</h3>
+            <ul>
+              {files.examples.map((file) => (
+                <FileRow key={file.path} file={file} open={file.path === path} editable={false} />
+              ))}
+            </ul>
+          </section>
+        )}
+      </div>
+      <p className="hint">Files can also be dropped onto the window.</p>
+    </div>
+  );
+}
+
+function FileRow({ file, open, editable }: { file: FileInfo; open: boolean; editable: boolean }) {
+  const studio = useStudio.getState;
+  const short = file.path.replace(/^example:/, "").replace(/\.page\.json$/, "");
+  return (
+    <li className={`file-row${open ? " open" : ""}`}>
+      <button
+        type="button"
+        className="file"
+        aria-current={open ? "page" : undefined}
+        title={file.path}
+        onClick={() => void studio().openPath(file.path)}
+      >
+        <span className="op-title">{file.title || short}</span>
+        <span className="op-note">
+          {short}
+          {file.problems ? " · has problems" : ""}
+        </span>
+      </button>
+      {editable && (
+        <>
+          <button
+            type="button"
+            className="ghost tiny"
+            aria-label={`Rename ${file.path}`}
+            title="Rename"
+            onClick={() => studio().openDialog({ kind: "rename-file", path: file.path })}
+          >
+            <Icon name="pen" />
+          </button>
+          <button
+            type="button"
+            className="ghost tiny"
+            aria-label={`Delete ${file.path}`}
+            title="Delete"
+            onClick={() => studio().openDialog({ kind: "delete-file", path: file.path })}
+          >
+            <Icon name="trash" />
+          </button>
+        </>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,323 @@
+// Files: the session, opening, saving, recovery, and ways out to other formats.
+import { api, Refused, reason } from "../api/client";
+import { listen } from "../api/events";
+import type { Document, OpenedFile } from "../api/types";
+import { EMPTY } from "../page/edits";
+import { NO_HISTORY } from "../page/history";
+import { download, pngOf } from "../page/picture";
+import { IDLE, NOTHING, untitled } from "./initial";
+import type { GetState, SetState } from "./parts";
+import { CLIENT, received, reconnected } from "./running";
+import type { Actions, FileState } from "./types";
+
+type Files = Pick<
+  Actions,
+  | "start"
+  | "loadFiles"
+  | "newPage"
+  | "openPath"
+  | "openDropped"
+  | "save"
+  | "saveAs"
+  | "resolveConflict"
+  | "resolveRecovery"
+  | "renameFile"
+  | "deleteFile"
+  | "discardJournal"
+  | "trust"
+  | "exportAs"
+>;
+
+export const EXTENSION = ".page.json";
+
+export function isExample(path: string | null): boolean {
+  return path?.startsWith("example:") ?? false;
+}
+
+/** A file name as typed, with the extension. */
+export function fileName(typed: string): string {
+  const name = typed.trim();
+  return name.endsWith(EXTENSION) ? name : `${name.replace(/\.json$/, "")}${EXTENSION}`;
+}
+
+export function files(set: SetState, get: GetState): Files {
+  let started = false;
+  const show = (document: Document, file: FileState) => {
+    const left = get();
+    // Whoever leaves a page with changes has been asked: they are not offered again.
+    if (left.document !== left.file.savedDocument && left.file.journal !== file.journal) {
+      void api.discard(left.file.journal).then(get().loadFiles, () => undefined);
+    }
+    set({
+      document,
+      file,
+      loopSteps: Object.values(document.runs ?? {}).find((run) => run.steps)?.steps ?? 10,
+      runName: "",
+      history: NO_HISTORY,
+      selection: NOTHING,
+      results: {},
+      run: IDLE,
+      lens: null,
+      wiring: null,
+      check: null,
+      checkedDocument: null,
+      problemsOf: new Map(),
+    });
+    const hash = file.path ? `#page=${encodeURIComponent(file.path)}` : "";
+    history.replaceState(null, "", `${location.pathname}${hash}`);
+    get().bringIntoView([], true);
+  };
+
+  const opened = (found: OpenedFile) => {
+    if (found.path.startsWith("untitled-")) {
+      // It never had a file: what the journal holds is all there is.
+      const file = { ...untitled(), journal: found.path, trusted: found.trusted, savedDocument: null };
+      return show(found.recovered?.page ?? found.page, { ...file, save: "journaled" });
+    }
+    show(found.page, {
+      path: found.path,
+      version: found.version,
+      trusted: found.trusted || isExample(found.path),
+      journal: isExample(found.path) ? untitled().journal : found.path,
+      save: "clean",
+      savedDocument: found.page,
+    });
+    const { recovered } = found;
+    if (recovered) get().openDialog({ kind: "recovered", page: recovered.page, savedAt: recovered.saved_at });
+    else if (isExample(found.path)) void get().runAll();
+  };
+
+  /** Asks first when work would be lost. */
+  const leaving = (then: () => void) => {
+    const { document, file } = get();
+    const empty = !Object.keys(document.nodes).length && !Object.keys(document.notes ?? {}).length;
+    if (document === file.savedDocument || empty) then();
+    else get().openDialog({ kind: "leave", onYes: then });
+  };
+
+  const write = async (path: string, version: string | null, force: boolean) => {
+    const { document, file } = get();
+    set({ file: { ...file, save: "saving" } });
+    try {
+      const saved = await api.save(path, document, version, force);
+      set((state) => {
+        const same = state.document === document;
+        return {
+          // Large literals have moved into data files.
+          document: same ? saved.page : state.document,
+          file: {
+            path,
+            version: saved.version,
+            trusted: state.file.trusted,
+            journal: path,
+            save: same ? "clean" : "changed",
+            savedDocument: same ? saved.page : document,
+          },
+        };
+      });
+      if (file.journal !== path) void api.discard(file.journal).catch(() => undefined);
+      history.replaceState(null, "", `${location.pathname}#page=${encodeURIComponent(path)}`);
+      get().say(`Saved ${path}`);
+      void get().loadFiles();
+      return true;
+    } catch (problem) {
+      set((state) => ({ file: { ...state.file, save: "failed" } }));
+      const current = problem instanceof Refused && problem.status === 409 ? currentOf(problem.body) : null;
+      if (current) get().openDialog({ kind: "conflict", theirs: current.page, version: current.version });
+      else get().toast("danger", `Not saved: ${reason(problem)}`);
+      return false;
+    }
+  };
+
+  /** Whether the server that is there still knows this tab: one that was started anew does not. */
+  const stillKnown = async () => {
+    try {
+      set({ session: await api.session() });
+    } catch (problem) {
+      if (problem instanceof Refused && (problem.status === 401 || problem.status === 403))
+        set({ connection: "ended" });
+    }
+  };
+
+  return {
+    async start() {
+      if (started) return; // a token can be handed over once
+      started = true;
+      try {
+        const token = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
+        const wanted = /[#&]page=([^&]+)/.exec(location.hash)?.[1];
+        if (token) {
+          await api.enter(decodeURIComponent(token));
+          history.replaceState(null, "", `${location.pathname}${wanted ? `#page=${wanted}` : ""}`);
+        }
+        const session = await api.session();
+        const catalogue = await api.catalogue();
+        set({ session, catalogue, ops: new Map(catalogue.ops.map((op) => [op.name, op])) });
+        let before = true;
+        listen(() => get().session?.key ?? "", CLIENT, {
+          event: (event) => received(set, get, event),
+          state: (open) => {
+            set({ connection: open ? "open" : "lost" });
+            if (!open) void stillKnown();
+            if (open && !before) {
+              reconnected(set, get);
+              void get().loadFiles();
+            }
+            before = open;
+          },
+        });
+        await get().loadFiles();
+        if (wanted) await get().openPath(decodeURIComponent(wanted));
+      } catch (problem) {
+        const refused = problem instanceof Refused && (problem.status === 401 || problem.status === 403);
+        set({
+          fatal: refused
+            ? "This tab has no key to the studio. Open the address that “gradbag studio” printed when it started."
+            : reason(problem),
+        });
+      }
+    },
+
+    async loadFiles() {
+      try {
+        set({ files: await api.files() });
+      } catch (problem) {
+        get().say(reason(problem));
+      }
+    },
+
+    newPage: () => leaving(() => show(EMPTY, untitled())),
+
+    async openPath(path) {
+      leaving(async () => {
+        try {
+          opened(await api.file(path));
+        } catch (problem) {
+          get().toast("danger", `Could not open ${path}: ${reason(problem)}`);
+        }
+      });
+    },
+
+    async openDropped(file) {
+      leaving(async () => {
+        try {
+          const found = await api.open(file.name, file);
+          show(found.page, { ...untitled(), trusted: false, savedDocument: null });
+          set({ file: { ...get().file, save: "changed" } });
+          for (const note of found.notes) get().toast("info", note);
+          get().say(`Opened ${found.title || file.name}`);
+          if (!found.page.layout && Object.keys(found.page.nodes).length) void get().tidy();
+        } catch (problem) {
+          get().toast("danger", `Could not open ${file.name}: ${reason(problem)}`);
+        }
+      });
+    },
+
+    async save() {
+      const { file, session } = get();
+      if (session?.readonly)
+        return get().toast("info", "This folder is open for reading only: export the page instead.");
+      if (!file.path || isExample(file.path)) return get().openDialog({ kind: "save-as" });
+      await write(file.path, file.version, false);
+    },
+    async saveAs(path) {
+      const name = fileName(path);
+      const taken = get().files?.pages.some((page) => page.path === name);
+      if (taken && name !== get().file.path) return get().toast("danger", `There is a page ${name} already.`);
+      if (await write(name, name === get().file.path ? get().file.version : null, false)) get().closeDialog();
+    },
+
+    async resolveConflict(choice, copyPath) {
+      const { dialog, file } = get();
+      if (dialog?.kind !== "conflict" || !file.path) return;
+      get().closeDialog();
+      if (choice === "mine") await write(file.path, dialog.version, true);
+      else if (choice === "copy") await write(fileName(copyPath ?? file.path), null, false);
+      else {
+        const before = get().document;
+        // Taking theirs can be undone: the own page is one step back.
+        get().edit("take the saved page", () => (before === dialog.theirs ? { ...dialog.theirs } : dialog.theirs));
+        set({
+          file: { ...get().file, version: dialog.version, save: "clean", savedDocument: get().document },
+        });
+        void api.discard(file.journal).catch(() => undefined);
+      }
+    },
+
+    async resolveRecovery(choice) {
+      const { dialog, file } = get();
+      if (dialog?.kind !== "recovered") return;
+      get().closeDialog();
+      if (choice === "recover") get().edit("recover", () => dialog.page);
+      else await api.discard(file.journal).catch((problem) => get().toast("danger", reason(problem)));
+      void get().loadFiles();
+    },
+
+    async renameFile(path, to) {
+      try {
+        const name = fileName(to);
+        await api.rename(path, name);
+        if (get().file.path === path) {
+          set({ file: { ...get().file, path: name, journal: name } });
+          history.replaceState(null, "", `${location.pathname}#page=${encodeURIComponent(name)}`);
+        }
+        get().closeDialog();
+        await get().loadFiles();
+      } catch (problem) {
+        get().toast("danger", reason(problem));
+      }
+    },
+    async deleteFile(path) {
+      try {
+        await api.remove(path);
+        get().closeDialog();
+        // The open page stays on the screen, as one that was never saved.
+        if (get().file.path === path) set({ file: { ...untitled(), save: "changed", savedDocument: null } });
+        get().toast("info", `${path} is in the folder's trash, .gradbag/trash.`);
+        await get().loadFiles();
+      } catch (problem) {
+        get().toast("danger", reason(problem));
+      }
+    },
+
+    async discardJournal(name) {
+      try {
+        await api.discard(name);
+        await get().loadFiles();
+      } catch (problem) {
+        get().toast("danger", reason(problem));
+      }
+    },
+
+    async trust() {
+      try {
+        await api.trust(get().file.path);
+        set({ file: { ...get().file, trusted: true } });
+      } catch (problem) {
+        get().toast("danger", reason(problem));
+      }
+    },
+
+    async exportAs(kind) {
+      const { document, file } = get();
+      const about = { page: document, path: file.path };
+      try {
+        if (kind === "png") {
+          const [{ bytes, name }, { text }] = await Promise.all([api.exported(about, "svg"), api.text(document)]);
+          download(await pngOf(bytes, text), name.replace(/\.svg$/, ".png"));
+        } else {
+          const { bytes, name } = await api.exported(about, kind);
+          download(bytes, name);
+        }
+        get().say("Exported");
+      } catch (problem) {
+        get().toast("danger", `Not exported: ${reason(problem)}`);
+      }
+    },
+  };
+}
+
+function currentOf(body: unknown): { page: Document; version: string } | null {
+  const current = (body as { current?: { page?: Document; version?: string } } | null)?.current;
+  return current?.page && typeof current.version === "string" ? { page: current.page, version: current.version } : null;
+}

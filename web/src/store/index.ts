@@ -1,0 +1,40 @@
+// The one store. Parts are in their own files; what follows every edit (check, journal) is wired up here.
+import { create } from "zustand";
+import { checking } from "./checking";
+import { editing } from "./editing";
+import { files } from "./files";
+import { initialState } from "./initial";
+import { running } from "./running";
+import { showing } from "./showing";
+import type { NodeState, Store } from "./types";
+import { wiring } from "./wiring";
+
+export const useStudio = create<Store>()((set, get) => ({
+  ...initialState(),
+  ...editing(set, get),
+  ...wiring(set, get),
+  ...running(set, get),
+  ...files(set, get),
+  ...showing(set, get),
+}));
+
+checking(useStudio);
+
+/** The state of a block: what its last result says, unless the page has changed under it. */
+export function nodeState(state: Store, node: string): NodeState {
+  const result = state.results[node];
+  if (!result) return "idle";
+  if (result.state === "queued" || result.state === "running") return result.state;
+  return isStale(state, node) ? "stale" : result.state;
+}
+
+export function isStale(state: Store, node: string): boolean {
+  const result = state.results[node];
+  const checked = state.check?.nodes[node];
+  if (result?.error) return checked !== undefined && result.error.of !== undefined && result.error.of !== checked.key;
+  // A value that had a key is not that of a node which has none now: it is broken.
+  if (!result || !checked || result.key === null) return false;
+  return result.key !== checked.key;
+}
+
+export type * from "./types";

@@ -1,0 +1,5 @@
+// The form of the store's parts: each is made from the same two functions.
+import type { Store } from "./types";
+
+export type SetState = (change: Partial<Store> | ((state: Store) => Partial<Store>)) => void;
+export type GetState = () => Store;
