@@ -235,7 +235,8 @@ $(STAMPS)/node: $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/web-modules: web/package.json web/package-lock.json $(STAMPS)/node
-	$(NPM) ci --no-audit --no-fund --loglevel=error
+	@# Not `npm ci`: it refuses a lock file that was written where a registry has the packages of one system only.
+	$(NPM) install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(STUDIO_PAGE): $(WEB_FILES) $(STAMPS)/web-modules
