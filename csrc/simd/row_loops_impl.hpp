@@ -404,15 +404,14 @@ template <class Level, Lane T, std::size_t Packs>
         for (const std::size_t end = i + from->count; i < end; ++i) {
             ahead.target(i);
             T* const target = all.targets[i];
-            typename C::P sum[Packs];
+            // Only the last pack may reach back over one before it: it alone is loaded early.
+            const typename C::P last = C::load(target + tile.last) + product[Packs - 1];
 #pragma GCC unroll 16
-            for (std::size_t p = 0; p < Packs; ++p) {
-                sum[p] = C::load(target + pack_offset<Packs, C::lanes>(tile, p)) + product[p];
+            for (std::size_t p = 0; p + 1 < Packs; ++p) {
+                T* const to = target + p * C::lanes;
+                C::store(C::load(to) + product[p], to);
             }
-#pragma GCC unroll 16
-            for (std::size_t p = 0; p < Packs; ++p) {
-                C::store(sum[p], target + pack_offset<Packs, C::lanes>(tile, p));
-            }
+            C::store(last, target + tile.last);
         }
     }
 }
