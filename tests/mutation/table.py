@@ -177,7 +177,7 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("if (!all.sorted) sort_unsorted", "if (all.sorted) sort_unsorted", "entries are not sorted"),
     ],
     ("csrc/core/grouped_entries.hpp", "segment_grad_compact"): [
-        ("if (all.sorted) return group_sorted", "if (!all.sorted) return group_sorted", "entries are not sorted"),
+        ("if (all.sorted) return detail::group_sorted", "if (!all.sorted) return detail::group_sorted", "not sorted"),
     ],
     ("csrc/simd/row_loops_impl.hpp", "loops_baseline"): [
         ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),
