@@ -42,7 +42,7 @@ UnsortedEntries<Word> read_entries(std::size_t count, const Read& read) {
             before = word;
             largest = std::max(largest, word);
             keys[i] = word;
-            const auto put_payload = [&](Word other) {
+            [[maybe_unused]] const auto put_payload = [&](Word other) {
                 payloads_sorted &= other >= payload_before;
                 payload_before = other;
                 payloads[i] = other;
