@@ -42,10 +42,11 @@ namespace detail {
 template <class Word>
 bool worth_ranking(const UnsortedEntries<Word>& all, GradRows grad) {
     constexpr std::size_t most_threads = 4;
+    constexpr std::size_t most_keys = std::size_t{1} << 25;  // a loop over more would keep Ctrl-C waiting
     constexpr std::size_t cached_bytes = std::size_t{16} << 20;
     const std::size_t keys = std::size_t{all.largest} + 1;
     return grad.added_as_is && all.payloads_sorted && !all.sorted && num_threads() <= most_threads &&
-           keys / 8 <= all.keys.size() &&
+           keys <= most_keys && keys / 8 <= all.keys.size() &&
            (keys / 16 <= grad.rows || keys <= cached_bytes / std::max<std::size_t>(grad.row_bytes, 1));
 }
 
