@@ -44,8 +44,13 @@ using Table = Array<T, nb::ndim<2>>;
 using InputItem = Array<nb::ro, nb::ndim<0>>;
 using InputItems = Array<nb::ro, nb::ndim<1>>;
 using OutputItems = Array<nb::ndim<1>>;
-// Rows of any type, of which only the number matters.
+// Rows of any type, of which only the size matters.
 using AnyRows = Array<nb::ro>;
+
+struct RowSizes {
+    std::size_t rows;
+    std::size_t row_bytes;
+};
 
 // Says what an array is to a kernel, whether nanobind holds it or a PlainArray tells where it lies.
 template <class Argument>
@@ -90,8 +95,10 @@ MutableBytes view(As<OutputItems>, const Held& array) {
 }
 
 template <class Held>
-std::size_t view(As<AnyRows>, const Held& array) {
-    return array.shape(0);
+RowSizes view(As<AnyRows>, const Held& array) {
+    std::size_t row_bytes = array.itemsize();
+    for (std::size_t axis = 1; axis < array.ndim(); ++axis) row_bytes *= array.shape(axis);
+    return {array.shape(0), row_bytes};
 }
 
 inline const Plan& view(As<Plan>, const Plan& plan) { return plan; }

@@ -179,27 +179,19 @@ GroupedEntries<Word> group_many(UnsortedEntries<Word> all) {
         std::move(payloads));
 }
 
-template <class Word, class Read>
-GroupedEntries<Word> group_words(std::size_t count, const Read& read) {
-    constexpr std::size_t few = 4096;
-    UnsortedEntries<Word> all = read_entries<Word>(count, read);
-    if (all.sorted) return group_sorted(std::move(all));
-    if (count <= few) return group_few(std::move(all));
-    // A table for each part of the entries stays small beside them, and in the second-level cache.
-    if (all.largest < kMostSingleKeys && all.largest < count / 8) return group_each_key(std::move(all));
-    return group_many(std::move(all));
-}
-
 }  // namespace detail
 
-// Groups entries 0 .. count - 1, with keys below key_bound and payloads below payload_bound.
-template <class Read>
-AnyGroupedEntries group_entries(std::size_t count, std::size_t key_bound, std::size_t payload_bound,
-                                const Read& read) {
-    if (fits_short_words(key_bound, payload_bound, count)) {
-        return detail::group_words<std::uint32_t>(count, read);
+template <class Word>
+GroupedEntries<Word> group_entries(UnsortedEntries<Word> all) {
+    constexpr std::size_t few = 4096;
+    const std::size_t count = all.keys.size();
+    if (all.sorted) return detail::group_sorted(std::move(all));
+    if (count <= few) return detail::group_few(std::move(all));
+    // A table for each part of the entries stays small beside them, and in the second-level cache.
+    if (all.largest < detail::kMostSingleKeys && all.largest < count / 8) {
+        return detail::group_each_key(std::move(all));
     }
-    return detail::group_words<std::uint64_t>(count, read);
+    return detail::group_many(std::move(all));
 }
 
 }  // namespace gradbag

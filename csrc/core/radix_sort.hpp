@@ -110,13 +110,14 @@ KeyedEntry<Word>* sort_low_bits(KeyedEntry<Word>* entries, KeyedEntry<Word>* oth
 
 }  // namespace detail
 
-// Keys and payloads as they were read, with what is known about the keys.
+// Keys and payloads as they were read, with what is known about them.
 template <class Word>
 struct UnsortedEntries {
     Buffer<Word> keys;
     Buffer<Word> payloads;  // empty if the payload of each entry is its position
-    Word largest;
+    Word largest;           // of the keys
     bool sorted;
+    bool payloads_sorted;
 };
 
 // Where each bucket of a partition begins, and at last where the last one ends.

@@ -20,11 +20,12 @@ inline constexpr std::size_t kPartEntries = 4096;
 // read once, and the lowest that is at fault is found.
 template <class Word, bool HasPayloads = true, class Read>
 UnsortedEntries<Word> read_entries(std::size_t count, const Read& read) {
-    UnsortedEntries<Word> all{Buffer<Word>(count), Buffer<Word>(HasPayloads ? count : 0), 0, true};
+    UnsortedEntries<Word> all{Buffer<Word>(count), Buffer<Word>(HasPayloads ? count : 0), 0, true, true};
     const Pieces parts(count, kPartEntries);
     struct Part {
         Word largest;
         bool sorted;
+        bool payloads_sorted;
     };
     std::vector<Part> found(parts.count());
     parallel_for(parts.count(), threads_for(count), [&](std::size_t part, std::size_t) {
@@ -33,21 +34,32 @@ UnsortedEntries<Word> read_entries(std::size_t count, const Read& read) {
         Word largest = 0;
         Word before = 0;
         bool sorted = true;
+        [[maybe_unused]] Word payload_before = 0;
+        bool payloads_sorted = true;
         read(parts.begin(part), parts.end(part), [&](std::size_t i, std::size_t key, auto... payload) {
             const Word word = static_cast<Word>(key);
             sorted &= word >= before;
             before = word;
             largest = std::max(largest, word);
             keys[i] = word;
-            ((payloads[i] = static_cast<Word>(payload)), ...);
+            [[maybe_unused]] const auto put_payload = [&](Word other) {
+                payloads_sorted &= other >= payload_before;
+                payload_before = other;
+                payloads[i] = other;
+            };
+            (put_payload(static_cast<Word>(payload)), ...);
         });
-        found[part] = {largest, sorted};
+        found[part] = {largest, sorted, payloads_sorted};
     });
     for (std::size_t part = 0; part < found.size(); ++part) {
         const std::size_t begin = parts.begin(part);
         all.largest = std::max(all.largest, found[part].largest);
         all.sorted =
             all.sorted && found[part].sorted && (begin == 0 || all.keys[begin] >= all.keys[begin - 1]);
+        if constexpr (HasPayloads) {
+            all.payloads_sorted = all.payloads_sorted && found[part].payloads_sorted &&
+                                  (begin == 0 || all.payloads[begin] >= all.payloads[begin - 1]);
+        }
     }
     return all;
 }

@@ -40,6 +40,9 @@ class VisitedSet {
         for (std::size_t word = 0; word < words_.size(); ++word) words_[word] |= other.words_[word];
     }
 
+    static constexpr std::size_t kWordBits = 64;
+    Matrix<const std::uint64_t> words() const { return {words_.data(), words_.size(), 1}; }
+
     // Whether each of the positions from `position`, a multiple of 64, was visited.
     std::uint64_t next_word(std::size_t position) const { return words_[position / kWordBits]; }
 
@@ -69,7 +72,6 @@ class VisitedSet {
     };
 
   private:
-    static constexpr std::size_t kWordBits = 64;
     std::vector<std::uint64_t> words_;
 };
 
@@ -78,12 +80,17 @@ void copy_visited(std::span<const std::int64_t> reverse_index_map, std::size_t b
                   Matrix<const T> grad_values, T* __restrict d_values, VisitedSet& visited) {
     VisitedSet::Writer writer(visited);
     const RowPrefetch prefetch(grad_values);
+    const RowPrefetch prefetch_word(visited.words());
     // Neighbours lie beside each other: two and more to a line need to be asked for earlier.
-    constexpr std::size_t distance = 2 * kPrefetchDistance;
+    constexpr std::size_t distance = 3 * kPrefetchDistance;
     for (std::size_t i = begin; i < end; ++i) {
         if constexpr (Prefetch) {
             const std::size_t later = i + distance;
-            if (later < end) prefetch.line(static_cast<std::uint64_t>(load_once(&reverse_index_map[later])));
+            if (later < end) {
+                const auto position = static_cast<std::uint64_t>(load_once(&reverse_index_map[later]));
+                prefetch.line(position);
+                prefetch_word.line(position / VisitedSet::kWordBits);
+            }
         }
         const std::size_t from = checked(load_once(&reverse_index_map[i]), grad_values.rows, {0, i});
         std::copy_n(grad_values.data + from * Components, Components, d_values + i * Components);

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "core/checked.hpp"
+#include "core/read_entries.hpp"
 #include "core/types.hpp"
 #include "kernels/segment_inputs.hpp"
-#include "kernels/segment_scales.hpp"
 
 namespace gradbag {
 
@@ -42,25 +43,24 @@ class SegmentEntries {
                        {segment_input::segment_ids, position});
     }
 
-    // For read_entries: the index is the key and the segment the payload. Segments are counted on the way,
-    // unless there are no counts.
-    auto reader(SegmentCounts* counts) const {
-        return [this, counts](std::size_t begin, std::size_t end, auto put) {
-            if (counts == nullptr) {
-                for (std::size_t i = begin; i < end; ++i) {
-                    const SegmentEntry entry = read(i);
-                    put(i, entry.index, entry.segment);
-                }
-                return;
-            }
-            SegmentCounts::Writer writer(*counts, begin);
+    // Not checked.
+    I load_index(std::size_t position) const { return load_once(&indices_[position]); }
+    S load_segment(std::size_t position) const { return load_once(&segment_ids_[position]); }
+
+    // Reads and checks all, and calls visit(entries) with them: the index is the key and the segment the
+    // payload, in the shortest words that hold them.
+    template <class Visit>
+    auto read_all(Visit visit) const {
+        const auto read = [this](std::size_t begin, std::size_t end, auto put) {
             for (std::size_t i = begin; i < end; ++i) {
-                const SegmentEntry entry = read(i);
-                writer.add(entry.segment);
+                const SegmentEntry entry = this->read(i);
                 put(i, entry.index, entry.segment);
             }
-            writer.end();
         };
+        if (fits_short_words(index_bound_, segment_bound_, size())) {
+            return visit(read_entries<std::uint32_t>(size(), read));
+        }
+        return visit(read_entries<std::uint64_t>(size(), read));
     }
 
   private:

@@ -1,17 +1,22 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include "core/checked.hpp"
+#include "core/clear.hpp"
 #include "core/grouped_entries.hpp"
 #include "core/plan.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
+#include "kernels/ranked_entries.hpp"
+#include "kernels/row_scatter.hpp"
 #include "kernels/segment_entries.hpp"
 #include "kernels/segment_groups.hpp"
 #include "simd/row_loops.hpp"
@@ -20,25 +25,71 @@
 // row sorted_unique_indices[k] of the dense gradient.
 namespace gradbag {
 
-// sizes: the number of distinct indices. Independent of the type of the gradient, of which only the number
-// of rows matters.
+// What is to be known of a gradient before its type is.
+struct GradRows {
+    std::size_t rows;
+    std::size_t row_bytes;
+    bool added_as_is;  // and not in a wider type
+};
+
+using CompactWork = std::variant<SegmentGroups, RankedEntries>;
+
+namespace detail {
+
+// Whether rows are better added one by one than grouped by a sort. They are while all possible rows stay in a
+// cache, and beyond it while the gradient, whose rows a sort would ask for in no order, is not much smaller.
+// Many threads share a sort better.
+template <class Word>
+bool worth_ranking(const UnsortedEntries<Word>& all, GradRows grad) {
+    constexpr std::size_t most_threads = 4;
+    constexpr std::size_t most_keys = std::size_t{1} << 25;  // a loop over more would keep Ctrl-C waiting
+    constexpr std::size_t cached_bytes = std::size_t{16} << 20;
+    const std::size_t keys = std::size_t{all.largest} + 1;
+    return grad.added_as_is && all.payloads_sorted && !all.sorted && num_threads() <= most_threads &&
+           keys <= most_keys && keys / 8 <= all.keys.size() &&
+           (keys / 16 <= grad.rows || keys <= cached_bytes / std::max<std::size_t>(grad.row_bytes, 1));
+}
+
+}  // namespace detail
+
+// sizes: the number of distinct indices. Independent of the type of the gradient.
 template <Index I, Index S>
-Plan segment_grad_compact_plan(Combiner combiner, std::size_t grad_rows, std::span<const I> indices,
+Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const I> indices,
                                std::span<const S> segment_ids, const std::int32_t& dense_output_dim0) {
     const std::int32_t rows = std::max(load_once(&dense_output_dim0), 0);
-    const SegmentEntries<I, S> entries(indices, static_cast<std::size_t>(rows), segment_ids, grad_rows);
-    SegmentGroups groups = group_by_index(combiner, entries);
-    return {{static_cast<std::int64_t>(count_groups(groups.grouped))}, std::move(groups)};
+    const SegmentEntries<I, S> entries(indices, static_cast<std::size_t>(rows), segment_ids, grad.rows);
+    return entries.read_all([&]<class Word>(UnsortedEntries<Word> all) -> Plan {
+        if constexpr (std::same_as<Word, std::uint32_t>) {
+            if (detail::worth_ranking(all, grad)) {
+                RankedEntries ranked = rank_entries(std::move(all), grad.rows);
+                return {{static_cast<std::int64_t>(ranked.count)}, CompactWork(std::move(ranked))};
+            }
+        }
+        SegmentGroups groups = group_by_index(combiner, std::move(all), grad.rows);
+        return {{static_cast<std::int64_t>(count_groups(groups.grouped))}, CompactWork(std::move(groups))};
+    });
 }
 
 template <Lane T, Index I>
 void segment_grad_compact(const Plan& plan, Combiner combiner, Matrix<const T> grad, Matrix<T> output,
                           std::span<I> sorted_unique_indices) {
+    const CompactWork& work = plan.work<CompactWork>();
+    if constexpr (std::same_as<T, Accumulator<T>>) {
+        if (const auto* const ranked = std::get_if<RankedEntries>(&work)) {
+            for (std::size_t rank = 0; rank < ranked->count; ++rank) {
+                sorted_unique_indices[rank] = static_cast<I>(ranked->indices[rank]);
+            }
+            clear_all(output);
+            scatter_sorted(combiner, grad, *ranked, output, ScatterShares<T>(ranked->size(), output));
+            return;
+        }
+    }
     const bool stream = may_stream(output.data, output.rows, output.columns);
-    sum_groups(combiner, grad, plan.work<SegmentGroups>(), stream, [&](std::size_t group, std::size_t index) {
-        sorted_unique_indices[group] = static_cast<I>(index);
-        return output.row(group);
-    });
+    sum_groups(combiner, grad, std::get<SegmentGroups>(work), stream,
+               [&](std::size_t group, std::size_t index) {
+                   sorted_unique_indices[group] = static_cast<I>(index);
+                   return output.row(group);
+               });
 }
 
 }  // namespace gradbag

@@ -25,21 +25,10 @@ struct SegmentGroups {
     SegmentCounts counts;
 };
 
-template <Index I, Index S>
-SegmentGroups group_by_index(Combiner combiner, const SegmentEntries<I, S>& entries) {
-    const bool counted = combiner != Combiner::sum;
-    SegmentCounts counts(entries.size(), counted ? entries.segment_bound() : 0);
-    AnyGroupedEntries any = group_entries(entries.size(), entries.index_bound(), entries.segment_bound(),
-                                          entries.reader(counted ? &counts : nullptr));
-    if (counted) {
-        std::visit(
-            [&](const auto& grouped) {
-                counts.finish(entries.size(),
-                              [&](std::size_t i) { return static_cast<std::size_t>(grouped.payloads[i]); });
-            },
-            any);
-    }
-    return {std::move(any), std::move(counts)};
+template <class Word>
+SegmentGroups group_by_index(Combiner combiner, UnsortedEntries<Word> all, std::size_t segment_bound) {
+    SegmentCounts counts = count_segments(combiner, all, segment_bound);
+    return {group_entries(std::move(all)), std::move(counts)};
 }
 
 // Adds up the scaled gradient rows of groups, in the order of the entries and starting from +0, and rounds

@@ -85,14 +85,18 @@ class RunReducer {
 
     // Looks at the indices of the entries before `end` that wait for their batch to be full.
     void look_up(std::size_t end) {
-        const Matrix<const T> table = lookup_.table();
-        const std::size_t count = end - begin_;
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t index = lookup_.index(begin_ + i);
-            // The first of a batch have nobody before them who would ask.
-            if (i < kPrefetchDistance) prefetch_(index);
+        const RowLookup<T, I> lookup = lookup_;  // a copy, which no store can change
+        const Matrix<const T> table = lookup.table();
+        const std::size_t begin = begin_;
+        const std::size_t count = end - begin;
+        // The first of a batch have nobody before them who would ask.
+        const std::size_t asked = prefetch_.worthwhile() ? std::min(count, kPrefetchDistance) : 0;
+        for (std::size_t i = 0; i < asked; ++i) {
+            const std::size_t index = lookup.index(begin + i);
+            prefetch_(index);
             rows_[i] = table.row(index);
         }
+        for (std::size_t i = asked; i < count; ++i) rows_[i] = table.row(lookup.index(begin + i));
         all_.upcoming = prefetch_.worthwhile() ? count : 0;
     }
 

@@ -91,28 +91,37 @@ struct Columns {
     }
 }
 
-// Which rows are asked for early, and how much of each: of a long row the hardware guesses the rest, and long
-// rows are farther from each other in time.
+// Which rows are asked for early, and how much of each: of a long row the hardware guesses the rest.
 class Ahead {
   public:
-    explicit Ahead(std::size_t row_bytes)
-        : bytes_(row_bytes < kLongest ? row_bytes : kLongest),
-          distance_(row_bytes > kLong ? kPrefetchDistance / 2 : kPrefetchDistance) {}
+    explicit Ahead(std::size_t row_bytes) : bytes_(row_bytes < kLongest ? row_bytes : kLongest) {}
 
-    template <class T>
-    [[gnu::always_inline]] void operator()(const T* const* row, const T* const* end) const {
-        if (row + distance_ < end) prefetch_row(row[distance_], bytes_);
+    // `Known` bytes are part of the row for certain.
+    template <std::size_t Known, class T>
+    [[gnu::always_inline]] void ask(const T* const* row, const T* const* end) const {
+        if (row + kPrefetchDistance >= end) return;
+        const auto begin = reinterpret_cast<std::uintptr_t>(row[kPrefetchDistance]);
+        // A loop of known length: to count lines took longer than to ask for one too many.
+#pragma GCC unroll 16
+        for (std::size_t at = 0; at < Known; at += kLine) prefetch_line(begin + at);
+        for (std::size_t at = (Known + kLine - 1) / kLine * kLine; at < bytes_; at += kLine) {
+            prefetch_line(begin + at);
+        }
+        prefetch_line(begin + bytes_ - 1);  // of a row that does not begin with a line
     }
 
-    std::size_t distance() const { return distance_; }
+    std::size_t distance() const { return kPrefetchDistance; }
     std::size_t bytes() const { return bytes_; }
 
   private:
-    static constexpr std::size_t kLong = 256;
     static constexpr std::size_t kLongest = 1024;
+    static constexpr std::size_t kLine = 64;
+
+    [[gnu::always_inline]] static void prefetch_line(std::uintptr_t at) {
+        __builtin_prefetch(reinterpret_cast<const void*>(at));
+    }
 
     std::size_t bytes_;
-    std::size_t distance_;
 };
 
 // Columns that are kept in registers: packs one after another, of which the last may reach back over columns
@@ -168,12 +177,17 @@ template <class C, std::size_t Packs, class T>
 // Two ways to combine rows, which share how columns are cut into tiles.
 template <class Level, Lane T>
 struct PlainSum {
+    // As many as there are registers: the sum of eight stays in them, and the sum of all waits in memory. For
+    // float only, because each number of packs is a function more to compile.
+    static constexpr std::size_t most_packs = std::same_as<T, float> ? 16 : 8;
+
     template <std::size_t Bytes, std::size_t Packs, bool Prefetch>
     [[gnu::noinline]] static void tile(const RunRows<T>& all, const Run<T>* runs, std::size_t run_count,
                                        const Tile& at) {
         using C = Columns<Level, T, Bytes>;
         const Tile tile = at;
         [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
+        [[maybe_unused]] constexpr std::size_t known_bytes = (Packs - 1) * C::lanes * sizeof(T) + 1;
         const T* const* row = all.rows;
         [[maybe_unused]] const T* const* const known = row + all.upcoming;
         const bool stream = all.stream;
@@ -181,21 +195,21 @@ struct PlainSum {
             const T* const* const end = row + run->count;
             if (run->count == 1) {
                 // A copy, not a sum of one: it keeps the payload of a NaN.
-                if constexpr (Prefetch) ahead(row, known);
+                if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                 copy_row<C, Packs>(*row++ + tile.column, run->output + tile.column, tile, stream);
                 continue;
             }
             typename C::P sum[Packs];
             if (run->first) {
                 const T* const* const head_end = row + head_rows(run->count);
-                if constexpr (Prefetch) ahead(row, known);
+                if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                 const T* from = *row++ + tile.column;
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p < Packs; ++p) {
                     sum[p] = C::load(from + pack_offset<Packs, C::lanes>(tile, p));
                 }
                 for (; row < head_end; ++row) {
-                    if constexpr (Prefetch) ahead(row, known);
+                    if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                     from = *row + tile.column;
 #pragma GCC unroll 16
                     for (std::size_t p = 0; p < Packs; ++p) {
@@ -210,7 +224,7 @@ struct PlainSum {
             }
             while (row < end) {
                 typename C::P block[Packs];
-                if constexpr (Prefetch) ahead(row, known);
+                if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                 const T* from = *row + tile.column;
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p < Packs; ++p) {
@@ -218,7 +232,7 @@ struct PlainSum {
                 }
                 const T* const* const block_end = row + kBlockRows;
                 for (++row; row < block_end; ++row) {
-                    if constexpr (Prefetch) ahead(row, known);
+                    if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                     from = *row + tile.column;
 #pragma GCC unroll 16
                     for (std::size_t p = 0; p < Packs; ++p) {
@@ -235,12 +249,15 @@ struct PlainSum {
 
 template <class Level, Lane T>
 struct ScaledSum {
+    static constexpr std::size_t most_packs = 8;
+
     template <std::size_t Bytes, std::size_t Packs, bool Prefetch>
     [[gnu::noinline]] static void tile(const RunRows<T>& all, const Run<T>* runs, std::size_t run_count,
                                        const Tile& at) {
         using C = Columns<Level, T, Bytes>;
         const Tile tile = at;
         [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
+        [[maybe_unused]] constexpr std::size_t known_bytes = (Packs - 1) * C::lanes * sizeof(T) + 1;
         const T* const* row = all.rows;
         [[maybe_unused]] const T* const* const known = row + all.upcoming;
         const bool stream = all.stream;
@@ -253,7 +270,7 @@ struct ScaledSum {
                 sum[p] = run->first ? typename C::P{} : C::load_carry(run->carry + tile.slot + p * C::lanes);
             }
             for (; row < end; ++row, ++scale) {
-                if constexpr (Prefetch) ahead(row, known);
+                if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                 const T* const from = *row + tile.column;
                 const Accumulator<T> by = *scale;
 #pragma GCC unroll 16
@@ -265,8 +282,6 @@ struct ScaledSum {
         }
     }
 };
-
-inline constexpr std::size_t kMostPacks = 8;
 
 // The first tile asks for all columns of the rows to come. Where nothing is asked for, even to look whether
 // it should be took a fifth of the time of narrow rows.
@@ -280,7 +295,7 @@ template <class Sum, Lane T, std::size_t Bytes, std::size_t Packs>
     }
 }
 
-template <class Sum, Lane T, std::size_t Bytes, std::size_t Packs = kMostPacks>
+template <class Sum, Lane T, std::size_t Bytes, std::size_t Packs = Sum::most_packs>
 [[gnu::always_inline]] inline void tile_of(std::size_t packs, const RunRows<T>& all, const Run<T>* runs,
                                            std::size_t count, const Tile& tile) {
     if constexpr (Packs > 1) {
@@ -294,7 +309,7 @@ template <class Sum, Lane T, std::size_t Bytes>
 [[gnu::always_inline]] inline void in_tiles(const RunRows<T>& all, const Run<T>* runs, std::size_t count) {
     constexpr std::size_t lanes = Bytes / sizeof(Accumulator<T>);
     const std::size_t packs = (all.columns + lanes - 1) / lanes;
-    const std::size_t tiles = (packs + kMostPacks - 1) / kMostPacks;
+    const std::size_t tiles = (packs + Sum::most_packs - 1) / Sum::most_packs;
     std::size_t pack = 0;
     for (std::size_t number = 0; number < tiles; ++number) {
         const std::size_t here = packs / tiles + (number < packs % tiles ? 1 : 0);
@@ -328,7 +343,7 @@ void all_columns(const RunRows<T>& all, const Run<T>* runs, std::size_t count) {
     if (all.columns == 0) return;
     if (all.columns < lanes) {
         in_narrow_packs<Sum, T, bytes / 2>(all, runs, count);
-    } else if (all.columns <= kMostPacks * lanes) {
+    } else if (all.columns <= Sum::most_packs * lanes) {
         in_tiles<Sum, T, bytes>(all, runs, count);
     } else {
         // Run after run, so that the rows are still in the cache for the second tile.
@@ -404,15 +419,14 @@ template <class Level, Lane T, std::size_t Packs>
         for (const std::size_t end = i + from->count; i < end; ++i) {
             ahead.target(i);
             T* const target = all.targets[i];
-            typename C::P sum[Packs];
+            // Only the last pack may reach back over one before it: it alone is loaded early.
+            const typename C::P last = C::load(target + tile.last) + product[Packs - 1];
 #pragma GCC unroll 16
-            for (std::size_t p = 0; p < Packs; ++p) {
-                sum[p] = C::load(target + pack_offset<Packs, C::lanes>(tile, p)) + product[p];
+            for (std::size_t p = 0; p + 1 < Packs; ++p) {
+                T* const to = target + p * C::lanes;
+                C::store(C::load(to) + product[p], to);
             }
-#pragma GCC unroll 16
-            for (std::size_t p = 0; p < Packs; ++p) {
-                C::store(sum[p], target + pack_offset<Packs, C::lanes>(tile, p));
-            }
+            C::store(last, target + tile.last);
         }
     }
 }
@@ -431,7 +445,10 @@ template <class Level, Lane T>
     }
 }
 
-template <class Level, Lane T, std::size_t Packs = kMostPacks>
+// Products and a sum in the making fit the registers.
+inline constexpr std::size_t kMostProducts = 8;
+
+template <class Level, Lane T, std::size_t Packs = kMostProducts>
 [[gnu::always_inline]] inline void scatter_packs(std::size_t packs, const Scatter<T>& all) {
     if constexpr (Packs > 1) {
         if (packs < Packs) return scatter_packs<Level, T, Packs - 1>(packs, all);
@@ -442,7 +459,7 @@ template <class Level, Lane T, std::size_t Packs = kMostPacks>
 template <class Level, Lane T>
 void scatter_rows(const Scatter<T>& all) {
     constexpr std::size_t lanes = Level::template bytes_for<T> / sizeof(T);
-    if (all.columns < lanes || all.columns > kMostPacks * lanes) return scatter_any<Level, T>(all);
+    if (all.columns < lanes || all.columns > kMostProducts * lanes) return scatter_any<Level, T>(all);
     scatter_packs<Level, T>((all.columns + lanes - 1) / lanes, all);
 }
 

@@ -113,7 +113,7 @@ void test_sort(std::size_t count, Word bound) {
     };
     std::ranges::stable_sort(wanted, {}, &KeyedEntry<Word>::key);
     const auto sorted = detail::sort_words<Word>(count, read_keys);
-    const auto grouped = detail::group_words<Word>(count, read_all);
+    const auto grouped = group_entries(read_entries<Word>(count, read_all));
     std::size_t group = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t position = sorted.in_order() ? i : static_cast<std::size_t>(sorted.positions[i]);
@@ -165,7 +165,9 @@ void test_gradients_agree(Combiner combiner, std::size_t columns, std::size_t en
                  into_table(dense, columns));
 
     const std::int32_t bound = static_cast<std::int32_t>(rows);
-    const Plan plan = segment_grad_compact_plan(combiner, segments, view(indices), view(segment_ids), bound);
+    const Plan plan = segment_grad_compact_plan(
+        combiner, GradRows{segments, columns * sizeof(T), std::same_as<T, Accumulator<T>>}, view(indices),
+        view(segment_ids), bound);
     const std::size_t unique = static_cast<std::size_t>(plan.sizes[0]);
     std::vector<T> compact(unique * columns);
     Int64s sorted_unique_indices(unique);
@@ -290,7 +292,8 @@ void test_changing_indices() {
                         [&] { segment_grad(Combiner::mean, grad, at, ids, into_table(output, 1)); });
     test_while_changing(indices, [&] {
         const std::int32_t bound = rows;
-        const Plan plan = segment_grad_compact_plan(Combiner::mean, rows, at, ids, bound);
+        const Plan plan =
+            segment_grad_compact_plan(Combiner::mean, GradRows{rows, sizeof(float), true}, at, ids, bound);
         Int64s unique(static_cast<std::size_t>(plan.sizes[0]));
         Floats compact(unique.size());
         segment_grad_compact(plan, Combiner::mean, grad, into_table(compact, 1), std::span(unique));

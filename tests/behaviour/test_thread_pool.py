@@ -34,9 +34,9 @@ def _threads_as_before() -> Iterator[None]:
 
 
 # ------------------------------------------------------------------ inputs that are worth several threads
-def bags(rng: np.random.Generator, columns: int) -> dict[str, Any]:
+def bags(rng: np.random.Generator, columns: int, rows: int = 4_003) -> dict[str, Any]:
     """Uneven bags with gaps between them, a long one, and ids of which a few are frequent."""
-    entries, rows, segments = 30_011, 4_003, 7_919
+    entries, segments = 30_011, 7_919
     sizes = np.where(rng.random(segments) < 0.2, 0, rng.integers(1, 9, segments))
     sizes[segments // 2] = 5_000
     segment_ids = np.repeat(np.arange(segments), sizes)[:entries]
@@ -51,6 +51,11 @@ def bags(rng: np.random.Generator, columns: int) -> dict[str, Any]:
         "output_dim0": np.array(rows + 3),
         "dense_output_dim0": np.array(rows + 3),
     }
+
+
+def mixed(bags: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """The same with segments in no order, which only gradients allow."""
+    return {**{n: a for n, a in bags.items() if n != "data"}, "segment_ids": rng.permutation(bags["segment_ids"])}
 
 
 def rows(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
@@ -97,6 +102,7 @@ def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     """Inputs for any op whose arguments one of the families has."""
     rng = np.random.default_rng(seed)
     families = [(f"{width} columns", bags(rng, width)) for width in WIDTHS]
+    families += [("many rows", bags(rng, 4, rows=300_007)), ("segments in no order", mixed(bags(rng, 8), rng))]
     families += [(f"rows sorted={s}", rows(rng, s)) for s in (True, False)]
     families += [(f"window sorted={s}", windows(rng, s)) for s in (True, False)]
     for label, family in families:

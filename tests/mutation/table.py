@@ -53,18 +53,37 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ),
     ],
     ("csrc/kernels/segment_grad.hpp", "segment_grad"): [
-        ("clear_all(output);", "", "the output does not start from zeros"),
         (
-            "combiner == Combiner::sum) return {0, 0}",
-            "combiner != Combiner::mean) return {0, 0}",
-            "sqrt_n is not counted",
+            "clear_all(output);\n    if constexpr",
+            "if constexpr",
+            "the output does not start from zeros",
         ),
-        ("output_.row(entry.index)", "output_.row(entry.segment)", "rows go where their segment is"),
+        (
+            "counted = combiner != Combiner::sum",
+            "counted = combiner == Combiner::mean",
+            "sqrt_n is not counted if segments are not sorted",
+        ),
+        (
+            "clear_all(output);\n        scatter_unsorted",
+            "scatter_unsorted",
+            "what was added before segments were found unsorted counts twice",
+        ),
         (
             "std::size_t index) { return output.row(index)",
             "std::size_t index) { return output.row(0 * index)",
             "16-bit rows all go to the first",
         ),
+    ],
+    ("csrc/kernels/row_scatter.hpp", "segment_grad"): [
+        ("output_.row(entry.index)", "output_.row(entry.segment)", "unsorted: rows go where their segment is"),
+        ("output_.row(row) + first_column_", "output_.row(0 * row) + first_column_", "rows all go to the first"),
+        ("scale(run_end - i)", "scale(1)", "rows are not scaled"),
+        ("next < id || ", "", "segments count as sorted, whatever they are"),
+        ("in_range(index, output_.rows)", "in_range(index, output_.rows + 1)", "one index too many is allowed"),
+    ],
+    ("csrc/kernels/ranked_entries.hpp", "segment_grad_compact"): [
+        ("count += marked;", "count += 1;", "indices that do not occur have rows"),
+        ("keys[i] = by[keys[i]]", "keys[i] = by[0 * keys[i]]", "all entries go to the first row"),
     ],
     ("csrc/kernels/segment_grad_compact.hpp", "segment_grad_compact"): [
         ("static_cast<I>(index)", "static_cast<I>(group)", "unique indices are numbered through"),
@@ -75,9 +94,11 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ),
     ],
     ("csrc/kernels/segment_groups.hpp", "segment_grad_compact"): [
-        ("counted = combiner != Combiner::sum", "counted = combiner == Combiner::mean", "sqrt_n is not counted"),
         ("scales_[i] = scale_(segment)", "scales_[i] = scale_(0)", "all rows get the first scale"),
         ("grad.row(segment)", "grad.row(0 * segment)", "all rows are the first"),
+    ],
+    ("csrc/kernels/segment_scales.hpp", "segment_grad_compact"): [
+        ("counted = combiner != Combiner::sum", "counted = combiner == Combiner::mean", "sqrt_n is not counted"),
     ],
     ("csrc/kernels/segment_scales.hpp", "segment_grad"): [
         ("1.0 / divisor(", "0.5 / divisor(", "shares are half as large"),
@@ -156,7 +177,7 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("if (!all.sorted) sort_unsorted", "if (all.sorted) sort_unsorted", "entries are not sorted"),
     ],
     ("csrc/core/grouped_entries.hpp", "segment_grad_compact"): [
-        ("if (all.sorted) return group_sorted", "if (!all.sorted) return group_sorted", "entries are not sorted"),
+        ("if (all.sorted) return detail::group_sorted", "if (!all.sorted) return detail::group_sorted", "not sorted"),
     ],
     ("csrc/simd/row_loops_impl.hpp", "loops_baseline"): [
         ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),
@@ -172,8 +193,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "rows of a compact gradient are not scaled",
         ),
         (
-            "sum[p] = C::load(target + pack_offset<Packs, C::lanes>(tile, p)) + product[p];",
-            "sum[p] = product[p];",
+            "C::store(C::load(to) + product[p], to);",
+            "C::store(product[p], to);",
             "only the last entry of a row counts",
         ),
         ("C::store(last, target + back);", "", "columns after the last whole pack are not added"),

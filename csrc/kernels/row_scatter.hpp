@@ -1,0 +1,190 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/checked.hpp"
+#include "core/parallel.hpp"
+#include "core/read_entries.hpp"
+#include "core/types.hpp"
+#include "core/views.hpp"
+#include "kernels/combiner.hpp"
+#include "kernels/segment_entries.hpp"
+#include "kernels/segment_scales.hpp"
+#include "simd/row_loops.hpp"
+
+// Adds scaled rows of a gradient where they belong, for types that are added in their own type: the output is
+// its own accumulator.
+namespace gradbag {
+
+// One thread's work: columns [first_column, last_column) of any entries, in their order. A batch is looked up
+// before it is added, so that it is known early which rows will come.
+template <Lane T>
+class RowScatter {
+  public:
+    RowScatter(Matrix<const T> grad, Matrix<T> output, std::size_t first_column, std::size_t last_column,
+               bool scattered_sources)
+        : grad_(grad),
+          output_(output),
+          first_column_(first_column),
+          loops_(row_loops<T>()),
+          all_{sources_,
+               0,
+               targets_,
+               0,
+               last_column - first_column,
+               output.size() * sizeof(T) > kCachedBytes,
+               scattered_sources && grad.size() * sizeof(T) > kCachedBytes} {}
+
+    // Adds one row, scaled as its segment says.
+    void add(SegmentEntry entry, const SegmentScales<T>& scale) {
+        if (all_.target_count == kBatch) flush();
+        if (all_.source_count == 0 || entry.segment != segment_) {
+            segment_ = entry.segment;
+            sources_[all_.source_count++] = {grad_.row(segment_) + first_column_, scale(segment_), 0};
+        }
+        ++sources_[all_.source_count - 1].count;
+        targets_[all_.target_count++] = output_.row(entry.index) + first_column_;
+    }
+
+    // Adds all entries, if segments are sorted, as is the rule: the entries of a segment are one run then,
+    // whose length is their number, and one pass does all. Returns false if something is out of order or out
+    // of range. Filtered: only those that go to rows [first_row, last_row).
+    template <bool Filtered, class Entries>
+    bool add_sorted(const Entries& entries, const CountScales<T>& scale, std::size_t first_row = 0,
+                    std::size_t last_row = 0) {
+        using Segment = decltype(entries.load_segment(0));
+        const std::size_t size = entries.size();
+        Source<T> source{};  // of the run in hand, which ends before run_end
+        Segment id = 0;
+        Segment next = size > 0 ? entries.load_segment(0) : Segment{0};
+        std::size_t run_end = 0;
+        std::size_t pause = kPartEntries;  // when the next checkpoint is due
+        for (std::size_t i = 0; i < size;) {
+            Source<T>* sources = sources_;
+            T** target = targets_;
+            T** const full = targets_ + kBatch;
+            while (i < size && target < full && i < pause) {
+                if (i == run_end) {
+                    if (next < id || !in_range(next, entries.segment_bound())) [[unlikely]] {
+                        return false;
+                    }
+                    id = next;
+                    while (++run_end < size && (next = entries.load_segment(run_end)) == id) {
+                        if (run_end % kPartEntries == 0) checkpoint();
+                    }
+                    source.row = grad_.row(static_cast<std::size_t>(id)) + first_column_;
+                    source.scale = scale(run_end - i);
+                }
+                const std::size_t room = static_cast<std::size_t>(full - target);
+                const std::size_t end = i + std::min(run_end - i, room);
+                T** const first = target;
+                for (; i < end; ++i) {
+                    const auto index = entries.load_index(i);
+                    if (!in_range(index, output_.rows)) [[unlikely]] {
+                        return false;
+                    }
+                    const std::size_t row = static_cast<std::size_t>(index);
+                    *target = output_.row(row) + first_column_;
+                    // Whose a row is cannot be guessed, so there is no branch: it is overwritten by the next.
+                    target += !Filtered || row - first_row < last_row - first_row ? 1 : 0;
+                }
+                source.count = static_cast<std::uint32_t>(target - first);
+                *sources = source;
+                sources += !Filtered || target != first ? 1 : 0;
+            }
+            all_.source_count = static_cast<std::size_t>(sources - sources_);
+            all_.target_count = static_cast<std::size_t>(target - targets_);
+            flush();
+            if (i >= pause) {
+                checkpoint();
+                pause = i + kPartEntries;
+            }
+        }
+        return true;
+    }
+
+    // Once more after the last.
+    void flush() {
+        loops_.scatter(all_);
+        all_.source_count = 0;
+        all_.target_count = 0;
+    }
+
+  private:
+    static constexpr std::size_t kBatch = 512;
+    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
+
+    Matrix<const T> grad_;
+    Matrix<T> output_;
+    std::size_t first_column_;
+    const RowLoops<T>& loops_;
+    Scatter<T> all_;
+    std::size_t segment_ = 0;
+    Source<T> sources_[kBatch];
+    T* targets_[kBatch];
+};
+
+// The columns of each thread: whole cache lines.
+template <Lane T>
+struct ColumnBlocks {
+    std::size_t columns;
+    std::size_t count;
+
+    std::size_t begin(std::size_t block) const {
+        constexpr std::size_t line = 64 / sizeof(T);
+        const std::size_t lines = (columns + line - 1) / line;
+        return std::min(block * lines / count * line, columns);
+    }
+    std::size_t end(std::size_t block) const { return begin(block + 1); }
+};
+
+// How threads share a scatter: each has columns of its own, and where those would be too narrow, rows.
+template <Lane T>
+struct ScatterShares {
+    ScatterShares(std::size_t entries, Matrix<T> output)
+        : threads(threads_for(entries * output.columns)),
+          blocks{output.columns, std::min(threads, std::max<std::size_t>(output.columns / kNarrowest, 1))},
+          by_rows(blocks.count < threads && output.size() * sizeof(T) > kCachedBytes) {}
+
+    std::size_t threads;
+    ColumnBlocks<T> blocks;
+    // In a cache one thread is as fast, since each has to read all entries.
+    bool by_rows;
+    // Each thread reads all and leaves out what is not its own: many would read more than they add.
+    bool filtered() const { return by_rows && threads <= kMostFilters; }
+
+  private:
+    static constexpr std::size_t kNarrowest = 16;  // columns of a thread
+    static constexpr std::size_t kMostFilters = 4;
+    static constexpr std::size_t kCachedBytes = std::size_t{4} << 20;
+};
+
+// Adds all entries to an output of zeros. Returns false, with anything in the output, if segments are not
+// sorted or something is out of range.
+template <Lane T, class Entries>
+bool scatter_sorted(Combiner combiner, Matrix<const T> grad, const Entries& entries, Matrix<T> output,
+                    const ScatterShares<T>& shares) {
+    const CountScales<T> scale(combiner);
+    const ColumnBlocks<T> blocks = shares.blocks;
+    const bool filtered = shares.filtered();
+    const std::size_t parts = filtered ? shares.threads : blocks.count;
+    std::atomic<bool> sorted = true;
+    parallel_for(parts, parts, [&](std::size_t part, std::size_t) {
+        bool good;
+        if (filtered) {
+            RowScatter<T> scatter(grad, output, 0, output.columns, false);
+            good = scatter.template add_sorted<true>(entries, scale, part * output.rows / parts,
+                                                     (part + 1) * output.rows / parts);
+        } else {
+            RowScatter<T> scatter(grad, output, blocks.begin(part), blocks.end(part), false);
+            good = scatter.template add_sorted<false>(entries, scale);
+        }
+        if (!good) sorted = false;
+    });
+    return sorted;
+}
+
+}  // namespace gradbag
