@@ -39,7 +39,6 @@ export function App() {
   return (
     <ReactFlowProvider>
       <div className="studio">
-        <Heading />
         <Toolbar />
         <div className="middle">
           <LeftPanel />
@@ -144,12 +143,6 @@ function freePlace(): [number, number] {
   const places = Object.values(useStudio.getState().document.layout ?? {});
   if (!places.length) return [40, 40];
   return [Math.max(...places.map(([x]) => x)) + 360, Math.min(...places.map(([, y]) => y))];
-}
-
-/** The page's title for readers who cannot see the bar. */
-function Heading() {
-  const title = useStudio((s) => s.document.title || "Untitled page");
-  return <h1 className="spoken">{title}</h1>;
 }
 
 function Spoken() {
