@@ -116,6 +116,7 @@ function RightPanel() {
   if (!rightOpen) return null;
   return (
     <aside className="panel right" aria-label={right === "help" ? "Help" : "Inspector"}>
+      <h2 className="spoken">{right === "help" ? "Help" : "Inspector"}</h2>
       <Suspense fallback={<p className="quiet">Loading…</p>}>
         {right === "help" && helpOp ? (
           <HelpPanel
