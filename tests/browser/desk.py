@@ -72,6 +72,14 @@ class Desk:
         field.fill(text)
         field.press("Enter")
 
+    def open_grid(self, port: str, block: str) -> Locator:
+        """Its button is there while the field has the focus, or the mouse."""
+        self.field(port, block).focus()
+        self.block(block).get_by_role("button", name=f"Edit {port} of {block} as a grid").click()
+        dialog = self.dialog(f"{block}.{port}")
+        expect(dialog.get_by_role("grid")).to_be_visible()
+        return dialog
+
     def choose(self, setting: str, block: str, value: str) -> None:
         self.field(setting, block).select_option(value)
 

@@ -30,6 +30,14 @@ SETTLE = """() => {
 }"""
 
 
+# The canvas has come to rest.
+AT_REST = """() => {
+    const now = document.querySelector(".react-flow__viewport").style.transform;
+    if (window.seen !== now) [window.seen, window.since] = [now, performance.now()];
+    return performance.now() - window.since > 200;
+}"""
+
+
 # ---------------------------------------------------------------------- what is on them
 def empty(desk: Desk) -> None:
     expect(desk.page.get_by_role("region", name="An empty page").get_by_role("listitem").first).to_be_visible()
@@ -39,6 +47,7 @@ def empty(desk: Desk) -> None:
 def seed_page(desk: Desk) -> None:
     desk.open_example(SEED)
     desk.rows("mean_grad")
+    desk.button("Fit the page").click()
 
 
 def pooled(desk: Desk) -> None:
@@ -60,7 +69,7 @@ def gradient(desk: Desk) -> None:
     desk.checked()
     desk.run()
     desk.page.keyboard.press("Escape")
-    desk.page.keyboard.press("f")
+    desk.button("Fit the page").click()
     expect(desk.page.locator(".save-mark")).to_have_text("edited, kept safe")
 
 
@@ -82,14 +91,12 @@ def error(desk: Desk) -> None:
 
 
 def grid_editor(desk: Desk) -> None:
-    desk.open_example(SEED)
-    desk.field("value", "grad").hover()
-    desk.block("grad").get_by_role("button", name="Edit value of grad as a grid").click()
-    expect(desk.page.get_by_role("dialog").get_by_role("grid")).to_be_visible()
+    seed_page(desk)
+    desk.open_grid("value", "grad")
 
 
 def inspector(desk: Desk) -> None:
-    desk.open_example(SEED)
+    seed_page(desk)
     desk.block("mean_grad").locator(".block-title").click()
     expect(desk.inspector.get_by_role("grid")).to_be_visible()
 
@@ -133,6 +140,7 @@ def take(browser: Browser, address: str, draw: Callable[[Desk], None], theme: st
     draw(desk.ready())
     desk.page.mouse.move(640, 700)  # over nothing that changes
     desk.page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
+    desk.page.wait_for_function(AT_REST)
     desk.page.evaluate(SETTLE)
     desk.page.screenshot(path=PICTURES / f"{name}.png", animations="disabled", caret="hide")
     context.close()

@@ -44,9 +44,7 @@ def with_the_inspector(desk: Desk) -> None:
 
 
 def with_the_grid_editor(desk: Desk) -> None:
-    desk.field("value", "grad").hover()
-    desk.block("grad").get_by_role("button", name="Edit value of grad as a grid").click()
-    expect(desk.page.get_by_role("dialog").get_by_role("grid")).to_be_visible()
+    desk.open_grid("value", "grad")
 
 
 def with_help(desk: Desk) -> None:

@@ -12,17 +12,13 @@ TWICE = {"op": "AddV2", "in": {"x": {"from": "one"}, "y": {"from": "one"}}}
 
 def pasted_into_the_grid(desk: Desk, text: str) -> str:
     """What the field shows after a text was pasted into the grid and taken over."""
-    field = desk.field("value", "one")
-    field.hover()
-    desk.block("one").get_by_role("button", name="Edit value of one as a grid").click()
-    dialog = desk.dialog("one.value")
-    expect(dialog.get_by_role("grid")).to_be_visible()
+    dialog = desk.open_grid("value", "one")
     desk.page.evaluate("text => navigator.clipboard.writeText(text)", text)
     desk.page.keyboard.press("Control+A")
     desk.page.keyboard.press("Control+V")
     desk.page.keyboard.press("Control+Enter")
     expect(dialog).to_be_hidden()
-    return field.input_value()
+    return desk.field("value", "one").input_value()
 
 
 def test_the_grid_takes_what_spreadsheets_python_and_braces_hold(desk: Desk) -> None:
@@ -36,10 +32,7 @@ def test_the_grid_takes_what_spreadsheets_python_and_braces_hold(desk: Desk) -> 
 
 def test_a_cell_is_typed_and_escape_leaves_it_all(desk: Desk) -> None:
     desk.paste(nodes={"one": CONST}, layout={"one": [0, 0]})
-    desk.field("value", "one").hover()
-    desk.block("one").get_by_role("button", name="Edit value of one as a grid").click()
-    dialog = desk.dialog("one.value")
-    expect(dialog.get_by_role("grid")).to_be_visible()
+    dialog = desk.open_grid("value", "one")
     desk.page.keyboard.press("ArrowDown")
     desk.page.keyboard.type("9")
     desk.page.keyboard.press("Enter")

@@ -59,7 +59,7 @@ def test_run_up_to_here_then_all_then_again(chain: Desk) -> None:
 
 def test_an_edit_marks_what_is_stale_and_undo_takes_the_mark_away(chain: Desk) -> None:
     chain.run()
-    chain.block("second").get_by_role("button", name="second", exact=True).click()
+    chain.block("second").locator(".block-title").click()
     chain.dot("second.x", "input").click()  # a wire picked up changes nothing
     chain.page.keyboard.press("Escape")
     chain.expect_states(first="done", second="done", third="done", beside="done")

@@ -39,7 +39,6 @@ export function App() {
   return (
     <ReactFlowProvider>
       <div className="studio">
-        <Heading />
         <Toolbar />
         <div className="middle">
           <LeftPanel />
@@ -117,6 +116,7 @@ function RightPanel() {
   if (!rightOpen) return null;
   return (
     <aside className="panel right" aria-label={right === "help" ? "Help" : "Inspector"}>
+      <h2 className="spoken">{right === "help" ? "Help" : "Inspector"}</h2>
       <Suspense fallback={<p className="quiet">Loading…</p>}>
         {right === "help" && helpOp ? (
           <HelpPanel
@@ -144,12 +144,6 @@ function freePlace(): [number, number] {
   const places = Object.values(useStudio.getState().document.layout ?? {});
   if (!places.length) return [40, 40];
   return [Math.max(...places.map(([x]) => x)) + 360, Math.min(...places.map(([, y]) => y))];
-}
-
-/** The page's title for readers who cannot see the bar. */
-function Heading() {
-  const title = useStudio((s) => s.document.title || "Untitled page");
-  return <h1 className="spoken">{title}</h1>;
 }
 
 function Spoken() {

@@ -4,7 +4,7 @@ import { memo, useContext, useDeferredValue, useMemo } from "react";
 import type { Problem } from "../api/types";
 import { argumentAt } from "../page/links";
 import { nodeState, useStudio } from "../store";
-import type { NodeState, Result } from "../store/types";
+import type { LensState, NodeState, Result } from "../store/types";
 import { Icon } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
@@ -47,7 +47,7 @@ export const Block = memo(function Block(props: NodeProps<BlockNode>) {
 function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far: boolean }) {
   const { name, box } = data;
   const state = useStudio((s) => nodeState(s, name));
-  const lit = useStudio((s) => isLit(s.lens?.lens, name));
+  const lit = useStudio((s) => isLit(s.lens, name));
   const wrong = useStudio((s) => s.problemsOf.has(name));
   return (
     <div
@@ -94,7 +94,7 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const result = useStudio((s) => s.results[name]);
   const state = useStudio((s) => nodeState(s, name));
   const next = useStudio((s) => s.run.next === name);
-  const lit = useStudio((s) => isLit(s.lens?.lens, name));
+  const lit = useStudio((s) => isLit(s.lens, name));
   // What a run has said of a block does not hold any more once the block has changed.
   const said = state === "stale" ? undefined : result;
   const byPort = useMemo(() => problemsByPort(problems, said), [problems, said]);
@@ -265,8 +265,10 @@ function dtypeOf(dtype: string | undefined, types: Record<string, string[]> | un
   return choices ? (choices.length === 1 ? (choices[0] as string) : "") : dtype;
 }
 
-function isLit(lens: { feeds: string[]; fed: string[] } | null | undefined, name: string): string {
+function isLit(looked: LensState | null, name: string): string {
+  const lens = looked?.lens;
   if (!lens) return "";
   const mentions = (places: string[]) => places.some((place) => place.startsWith(`${name}.`));
-  return mentions(lens.feeds) ? "lit feeds" : mentions(lens.fed) ? "lit fed" : "unlit";
+  if (mentions(lens.feeds)) return "lit feeds";
+  return mentions(lens.fed) || looked.node === name ? "lit fed" : "unlit";
 }

@@ -322,7 +322,8 @@ export function Canvas() {
           ariaLabelConfig={SPOKEN}
         >
           <Background variant={BackgroundVariant.Dots} gap={24} size={1.4} />
-          {items.length > 0 && (
+          {/* A page of few blocks fits the window, and the map would only hide one of them. */}
+          {items.length > 8 && (
             <MiniMap<Item>
               pannable
               zoomable

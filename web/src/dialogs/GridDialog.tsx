@@ -1,5 +1,6 @@
 // The grid editor on a port's literal or on a setting that holds a tensor.
 import type { Literal } from "../api/types";
+import { valueTensor } from "../inspector/pages";
 import { inOrder, setAttr, setLiteral } from "../page/edits";
 import { argumentAt, isLink, splitPort } from "../page/links";
 import { useStudio } from "../store";
@@ -12,6 +13,9 @@ export default function GridDialog({ target }: { target: GridTarget }) {
   const op = useStudio((s) => s.ops.get(s.document.nodes[node]?.op ?? ""));
   const checked = useStudio((s) => s.check?.nodes[node]);
   const all = useStudio((s) => s.catalogue?.dtypes) ?? [];
+  // What lies in a data file is shown from the last run, where the block is still what it was then.
+  const result = useStudio((s) => s.results[node]);
+  const value = result?.key != null && result.key === checked?.key ? result.outputs?.[0] : undefined;
   const { edit, closeDialog } = useStudio.getState();
   if (!entry) return null;
 
@@ -57,6 +61,7 @@ export default function GridDialog({ target }: { target: GridTarget }) {
       dtype={dtype}
       dtypes={type?.allowed ?? (type ? all : [dtype])}
       title={`${node}.${name}`}
+      load={value && (op?.inputs.length ?? 0) === 0 ? () => valueTensor(value) : undefined}
       onDone={done}
       onCancel={closeDialog}
     />

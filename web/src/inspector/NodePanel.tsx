@@ -17,7 +17,7 @@ export function NodePanel({ node }: { node: string }) {
   const result = useStudio((state) => state.results[node]);
   const stale = useStudio((state) => isStale(state, node));
   if (!entry) return null;
-  const error = result?.error ?? null;
+  const error = stale ? null : (result?.error ?? null);
   const settingDtype = typeof entry.attrs?.dtype === "string" ? entry.attrs.dtype : (checked?.outputs[0]?.dtype ?? "");
   return (
     <>

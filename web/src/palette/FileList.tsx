@@ -30,7 +30,7 @@ export function FileList() {
       <div className="scroll">
         {recovered.length > 0 && (
           <section>
-            <h3>Not saved yet</h3>
+            <h2>Not saved yet</h2>
             <ul>
               {recovered.map((name) => (
                 <li key={name} className="file-row">
@@ -53,7 +53,7 @@ export function FileList() {
           </section>
         )}
         <section>
-          <h3>Pages</h3>
+          <h2>Pages</h2>
           {!files.pages.length && <p className="quiet">This folder has no pages yet. Ctrl+S saves this one into it.</p>}
           <ul>
             {files.pages.map((file) => (
@@ -63,7 +63,7 @@ export function FileList() {
         </section>
         {files.examples.length > 0 && (
           <section>
-            <h3>Examples</h3>
+            <h2>Examples</h2>
             <ul>
               {files.examples.map((file) => (
                 <FileRow key={file.path} file={file} open={file.path === path} editable={false} />

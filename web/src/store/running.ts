@@ -255,10 +255,11 @@ export function told(
 function apply(set: SetState, get: GetState, events: readonly StudioEvent[]): void {
   if (!events.length) return;
   const { results, run, history, check, document, checkedDocument } = get();
-  const first = !Object.keys(results).length && !history.past.length;
+  const shown = (some: Record<string, Result>) => Object.values(some).some((one) => one.outputs.length > 0);
+  const first = !shown(results) && !history.past.length;
   set(told(results, run, events, document === checkedDocument ? check?.nodes : undefined));
   // A page that was only opened shows all of itself, results included.
-  if (first && run.targets === null && Object.keys(get().results).length) get().bringIntoView([], true);
+  if (first && run.targets === null && shown(get().results)) get().bringIntoView([], true);
   for (const event of events) {
     if (event.type === "error") {
       get().say(

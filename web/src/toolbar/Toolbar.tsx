@@ -39,6 +39,7 @@ function Command({ icon, label, command, text, disabled, primary, onClick }: But
 export function Toolbar() {
   return (
     <header className="toolbar">
+      <Heading />
       <FileMenu />
       <Title />
       <div className="tools" role="toolbar" aria-label="Edit">
@@ -59,6 +60,12 @@ export function Toolbar() {
       </div>
     </header>
   );
+}
+
+/** The page's title for readers who cannot see the bar. */
+function Heading() {
+  const title = useStudio((s) => s.document.title || "Untitled page");
+  return <h1 className="spoken">{title}</h1>;
 }
 
 /** A file from anywhere on the computer. */
