@@ -98,7 +98,10 @@ class Door:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
                 file.write(page)
-            webbrowser.open(self._file.as_uri())
+            if webbrowser.open(self._file.as_uri()):
+                return
+        if self.printed != self._target:
+            print(f"No browser could be opened; this opens the studio in one: {self._target}", flush=True)
 
     def close(self) -> None:
         self._file.unlink(missing_ok=True)

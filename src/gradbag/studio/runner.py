@@ -381,7 +381,7 @@ class Show:
         self._ran = self._cached = 0
         self._step, self._steps = 0, 1
         self._loud = True
-        self._values_at = self._progress_at = 0.0
+        self._values_at = self._progress_at = self._place_at = 0.0
 
     def _tell(self, kind: str, /, **event: Any) -> None:
         body = msgspec.json.encode({"type": kind, "id": self._run, **event})
@@ -401,8 +401,14 @@ class Show:
             self._told_progress(0, 1, step == 0)
 
     def running(self, node: Node) -> None:
-        if self._loud and node.name in self._page.nodes and not _is_known(node):
+        if node.name not in self._page.nodes or _is_known(node):
+            return
+        if self._loud:
             self._tell("node", node=node.name, state="running")
+        elif (now := time.monotonic()) - self._place_at >= BETWEEN_PROGRESS:
+            # Nobody is shown it, but if this process dies, the web process can say where it was.
+            self._place_at = now
+            self._desk.tell({"type": "place", "run": self._run, "node": node.name})
 
     def done(self, node: Node, outputs: Sequence[Array], seconds: float, cached: bool) -> None:
         name = node.name

@@ -28,6 +28,7 @@ class Job:
     id: str
     answer: asyncio.Future[Any]
     running: dict[str, None] = field(default_factory=dict)  # nodes, the latest last
+    place: str = ""  # the node that was last heard of in a loop, whose rounds are not told one by one
     stopped: bool = False
     finished: bool = False
     started: float = 0.0
@@ -87,7 +88,7 @@ class Runs:
             _settle(job, answer)
         except Died as problem:
             if not job.stopped:
-                self._fail(job, next(reversed(job.running), ""), _reason(problem.code, self._limits), "died")
+                self._fail(job, next(reversed(job.running), job.place), _reason(problem.code, self._limits), "died")
             self._finish(job, "stopped" if job.stopped else "failed")
             _settle(job, Refused(503, "died", "The process that computes has ended; it is started again."))
         except Refused as problem:
@@ -117,13 +118,16 @@ class Runs:
         """An event of the process that runs."""
         job = self._current
         if job is not None and job.id == message["run"]:
-            if message["type"] == "node":
+            if message["type"] == "place":
+                job.place = message["node"]
+            elif message["type"] == "node":
                 if message["state"] == "running":
                     job.running[message["node"]] = None
                 else:
                     job.running.pop(message["node"], None)
             job.finished = job.finished or message["type"] == "finished"
-        self._events.tell_of_run(message["event"])
+        if "event" in message:
+            self._events.tell_of_run(message["event"])
 
     # ------------------------------------------------------------------ stopping
     async def stop(self, id: str) -> None:

@@ -39,7 +39,10 @@ class Desk:
 
     def tell(self, message: dict[str, Any]) -> None:
         with self._lock:
-            wire.send(self._writing, message)
+            try:
+                wire.send(self._writing, message)
+            except BrokenPipeError:
+                os._exit(0)  # nobody is left to hear it
 
     def serve(self, handlers: Handlers, aside: Handlers, at_once: Handlers) -> None:
         """Until the other side is gone: `handlers` one after the other, `aside` in a second thread beside them."""

@@ -203,3 +203,13 @@ def test_modules_in_the_folder_are_not_imported(tmp_path: Path, start: Start, mo
     )
     assert done.returncode == 0
     assert b"stranger" not in done.stderr
+
+
+def test_without_a_browser_the_address_is_printed(tmp_path: Path) -> None:
+    bare = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
+    environment = {**bare, "PATH": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    program = [sys.executable, "-m", "gradbag", "studio", str(tmp_path), "--port", "0"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment) as started:
+        assert started.stdout is not None
+        assert any("#token=" in line for line in started.stdout)
+        started.send_signal(signal.SIGINT)

@@ -277,6 +277,24 @@ def test_a_killed_worker_is_an_error_of_one_run(served: Served) -> None:
     assert error(served.get(f"/api/value/{lost[0]}"))["kind"] == "gone"
 
 
+def test_a_worker_that_is_killed_in_a_loop_was_at_some_block(served: Served) -> None:
+    counting = page(
+        total={"op": "Variable", "attrs": {"shape": [], "dtype": "float64"}},
+        zero={"op": "Assign", "in": {"ref": {"from": "total"}, "value": 0}},
+        more={"op": "AssignAdd", "in": {"ref": {"from": "total"}, "value": 1}},
+    ) | {"runs": {"init": {"fetch": ["zero"]}, "count": {"fetch": ["more"]}}}
+    worker = served.wait_for_workers()["run"]
+    with served.events() as events:
+        assert events.of(served.run(counting, run="init"))[-1]["state"] == "done"
+        run = served.run(counting, run="count", steps=1_000_000)
+        events.until("progress", step=1)
+        time.sleep(0.5)  # rounds of which nothing is told
+        os.kill(worker, signal.SIGKILL)
+        [problem] = [event for event in events.of(run) if event["type"] == "error"]
+        assert problem["node"] in ("total", "more")
+        events.until("restarted")
+
+
 def test_a_killed_checker_comes_back(served: Served) -> None:
     os.kill(served.wait_for_workers()["check"], signal.SIGKILL)
     deadline = time.monotonic() + 10

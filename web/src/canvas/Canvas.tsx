@@ -311,6 +311,12 @@ export function Canvas() {
           deleteKeyCode={null}
           panActivationKeyCode={null}
           selectionKeyCode="Shift"
+          onNodeClick={(event, node) => {
+            // One of several that are selected: from now on it alone is.
+            const several = useStudio.getState().selection.nodes.length > 1;
+            if (several && node.type === "block" && !event.shiftKey && !event.ctrlKey && !event.metaKey)
+              useStudio.getState().select({ nodes: [nameOf(node.id)] });
+          }}
           multiSelectionKeyCode={["Shift", "Control", "Meta"]}
           zoomOnDoubleClick={false}
           minZoom={NEAREST.min}
