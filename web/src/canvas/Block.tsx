@@ -253,7 +253,9 @@ function problemsByPort(problems: Problem[] | undefined, result: Result | undefi
   for (const problem of problems ?? []) add(problem.port, problem.text);
   if (result?.error && !problems?.length) add(result.error.port, result.error.text);
   // A reader sees the block first: what stands at a port is told there too.
-  const told = [...found].filter(([port]) => port).map(([port, text]) => `${port}: ${text}`);
+  const told = [...found]
+    .filter(([port]) => port)
+    .map(([port, text]) => (text.startsWith(`${port} `) ? text : `${port}: ${text}`));
   if (told.length) found.set("", [found.get("") ?? "", ...told].filter(Boolean).join("\n"));
   return found;
 }

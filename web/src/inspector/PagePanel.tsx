@@ -1,6 +1,6 @@
 import { setTitle } from "../page/edits";
-import { has } from "../page/links";
-import { useStudio } from "../store";
+import { has, splitSource } from "../page/links";
+import { nodeState, useStudio } from "../store";
 import { literalText } from "../values/parse";
 import { Field } from "./Field";
 
@@ -9,8 +9,6 @@ export function PagePanel() {
   const document = useStudio((state) => state.document);
   const problems = useStudio((state) => state.check?.problems.length ?? 0);
   const own = useStudio((state) => state.problemsOf.get(""));
-  const mismatches = useStudio((state) => state.run.mismatches);
-  const ran = useStudio((state) => state.run.outcome !== null);
   const runs = Object.entries(document.runs ?? {});
   const expected = Object.entries(document.expect ?? {});
   const groups = Object.keys(document.groups ?? {}).length;
@@ -53,20 +51,13 @@ export function PagePanel() {
       <section aria-label="Expectations">
         <h3>Expected results</h3>
         {expected.length === 0 && <p className="inspector-muted">None are kept in this page.</p>}
-        {expected.map(([name, literal]) => {
-          const wrong = mismatches.find((one) => one.name === name);
-          return (
-            <div key={name} className="inspector-expect">
-              <Names names={[name]} />
-              <code title={literalText(literal)}>{literalText(literal)}</code>
-              {wrong ? (
-                <span className="inspector-wrong">{wrong.text}</span>
-              ) : (
-                ran && <span className="inspector-good">holds</span>
-              )}
-            </div>
-          );
-        })}
+        {expected.map(([name, literal]) => (
+          <div key={name} className="inspector-expect">
+            <Names names={[name]} />
+            <code title={literalText(literal)}>{literalText(literal)}</code>
+            <Verdict name={name} />
+          </div>
+        ))}
       </section>
     </>
   );
@@ -110,4 +101,13 @@ function Names({ names }: { names: readonly string[] }) {
       })}
     </span>
   );
+}
+
+/** Whether the last run gave what the page expects of an output. */
+function Verdict({ name }: { name: string }) {
+  const wrong = useStudio((s) => s.run.mismatches.find((one) => one.name === name || one.name.startsWith(`${name}[`)));
+  const state = useStudio((s) => nodeState(s, splitSource(s.document.nodes, name)[0]));
+  if (state === "stale") return <span className="inspector-muted">changed since the last run</span>;
+  if (wrong) return <span className="inspector-wrong">{`${wrong.name} is ${wrong.got}, not ${wrong.expected}`}</span>;
+  return state === "done" || state === "cached" ? <span className="inspector-good">holds</span> : null;
 }

@@ -39,7 +39,8 @@ export function Outline() {
 
   const focus = (id: string) => {
     setActive(id);
-    requestAnimationFrame(() => tree.current?.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus());
+    // At once, not with the next frame: the next key may come before it.
+    tree.current?.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus();
   };
   const finish = (id: string) => {
     setEditing("");

@@ -11,7 +11,7 @@ from ...graph.cache import call_digest, digest, step_digest
 from ...graph.graph import Graph, Node
 from ...graph.page_check import inspect, outputs
 from ...graph.page_graph import Drawn
-from ...graph.page_links import links, split
+from ...graph.page_links import Problem, links, split
 from ...graph.page_model import Page
 from ...spec import Op, basic_registry, registry
 
@@ -24,10 +24,17 @@ def checked(page: Page, before: Drawn | None = None) -> tuple[dict[str, Any], Dr
     drawn = inspect(page, before)
     found = keys(drawn.graph, page)
     answer = {
-        "problems": [{"node": p.node, "port": p.port, "text": p.text} for p in drawn.problems],
+        "problems": [{"node": p.node, "port": p.port, "text": _text(page, p)} for p in drawn.problems],
         "nodes": {name: _node(page, drawn.graph, name, found.get(name)) for name in page.nodes},
     }
     return answer, drawn
+
+
+def _text(page: Page, problem: Problem) -> str:
+    """At a block everybody sees which op it is."""
+    entry = page.nodes.get(problem.node)
+    op = entry.get("op") if isinstance(entry, dict) else None
+    return problem.text.removeprefix(f"{op}: ")
 
 
 def slot(dtype: str | None, shape: AnyShape) -> Slot:
