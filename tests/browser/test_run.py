@@ -1,5 +1,6 @@
 """Running: all, up to here, step by step, in a loop, stopped, and struck down."""
 
+import json
 import os
 import re
 import signal
@@ -156,3 +157,24 @@ def test_every_block_of_the_catalogue_runs_at_once(own_desk: Desk, studio: Studi
     ended = own_desk.run()
     assert (ended["state"], ended["ran"] + ended["cached"]) == ("done", len(titles))
     assert [name for name, state in own_desk.states().items() if state not in ("done", "cached")] == []
+
+
+def test_what_a_page_expects_is_judged_after_each_run(own_desk: Desk) -> None:
+    document = {
+        "format": "gradbag-page/1",
+        "nodes": {
+            "two": {"op": "Const", "attrs": {"dtype": "float32", "value": [2, 3]}},
+            "square": {"op": "Square", "in": {"x": {"from": "two"}}},
+        },
+        "expect": {"square": [4, 8]},
+        "layout": {"two": [0, 0], "square": [260, 0]},
+    }
+    own_desk.bring("squares.page.json", json.dumps(document).encode())
+    expect(own_desk.block("square")).to_be_attached()
+    own_desk.checked()
+    own_desk.button("Run").click()
+    own_desk.finished(own_desk.dialog("Run this page?").get_by_role("button", name="Run it").click)
+    verdicts = own_desk.inspector.locator(".inspector-expect")
+    expect(verdicts).to_contain_text("square[1] is 9.0, not 8.0")
+    own_desk.write("value", "two", "[2, 2]")
+    expect(verdicts).to_contain_text("changed since the last run")
