@@ -147,6 +147,14 @@ format: $(STAMPS)/lint $(STAMPS)/web-modules ## Rewrite the sources in the proje
 stubs: $(STAMPS)/package ## Write the generated type stubs anew
 	$(BIN)/python -m gradbag.stubs
 
+.PHONY: screenshots
+screenshots: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STUDIO_PAGE) ## Take the pictures of the studio in docs/studio anew
+	$(BIN)/python tests/browser/screenshots.py
+
+.PHONY: wheel
+wheel: $(STAMPS)/build $(STUDIO_PAGE) ## Build a wheel in dist, the studio's page included
+	$(PIP) wheel -q --no-deps --wheel-dir dist .
+
 .PHONY: hooks
 hooks: $(STAMPS)/package $(STAMPS)/lint ## Check the changed files at every git commit
 	$(BIN)/pre-commit install
