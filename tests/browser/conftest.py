@@ -174,7 +174,10 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def open_desk(browser: Browser, watch: Watch) -> Iterator[Callable[..., Desk]]:
-    """Opens the studio in a window of its own; `beside` opens it in another tab of a window instead."""
+    """Opens the studio in a window of its own; `beside` opens it in another tab of a window instead.
+
+    It begins with an empty page: without "page=" a first visit shows an example.
+    """
     contexts: list[BrowserContext] = []
 
     def opened(address: str, *, beside: Desk | None = None, **options: Any) -> Desk:
@@ -188,7 +191,7 @@ def open_desk(browser: Browser, watch: Watch) -> Iterator[Callable[..., Desk]]:
         else:
             context = beside.page.context
         desk = Desk(context.new_page())
-        desk.page.goto(address)
+        desk.page.goto(f"{address}&page=" if "#token=" in address and "&" not in address else address)
         return desk.ready()
 
     yield opened

@@ -162,7 +162,7 @@ def main() -> None:
                 folder.mkdir()
                 studio = start(folder, Path(base) / "state")
                 try:
-                    take(browser, studio.address, draw, theme, name)
+                    take(browser, f"{studio.address}&page=", draw, theme, name)
                 finally:
                     studio.stop()
         browser.close()

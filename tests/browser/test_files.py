@@ -38,6 +38,15 @@ def test_the_seed_pages_come_first_and_show_their_results(desk: Desk) -> None:
     assert numbers(desk.rows("sqrt_n_grad")) == SQRT_N_GRAD
 
 
+def test_a_first_visit_finds_the_seed_page_with_its_results(studio: Studio, open_desk: Callable[..., Desk]) -> None:
+    desk = open_desk(f"{studio.address}&first")
+    expect(desk.block("mean_grad")).to_have_attribute("data-state", "done")
+    assert numbers(desk.rows("mean_grad")) == MEAN_GRAD
+    desk.save_as("mine")
+    again = open_desk(desk.page.url.partition("#")[0], beside=desk)
+    expect(again.page.get_by_role("region", name="An empty page")).to_be_visible()  # there is work of one's own now
+
+
 # ---------------------------------------------------------------------- saving, and ways out
 def test_saved_reloaded_and_exported_to_python_with_the_same_bits(
     own_desk: Desk, studio: Studio, tmp_path: Path

@@ -5,6 +5,7 @@ import type { Document, OpenedFile } from "../api/types";
 import { EMPTY } from "../page/edits";
 import { NO_HISTORY } from "../page/history";
 import { download, pngOf } from "../page/picture";
+import { sound } from "../page/sound";
 import { IDLE, NOTHING, untitled } from "./initial";
 import type { GetState, SetState } from "./parts";
 import { CLIENT, received, reconnected } from "./running";
@@ -68,22 +69,38 @@ export function files(set: SetState, get: GetState): Files {
     get().bringIntoView([], true);
   };
 
+  /** What can be shown of a page; the user hears of what cannot. */
+  const shown = (document: Document) => {
+    const { page, left } = sound(document);
+    if (left.length) {
+      const more = left.length > 3 ? ` and ${left.length - 3} more` : "";
+      get().toast(
+        "danger",
+        `Parts of this page cannot be shown and were left out: ${left.slice(0, 3).join(", ")}${more}. It is open as a copy; the file stays as it is.`,
+      );
+    }
+    return { page, whole: left.length === 0 };
+  };
+
   const opened = (found: OpenedFile) => {
     if (found.path.startsWith("untitled-")) {
       // It never had a file: what the journal holds is all there is.
       const file = { ...untitled(), journal: found.path, trusted: found.trusted, savedDocument: null };
-      return show(found.recovered?.page ?? found.page, { ...file, save: "journaled" });
+      return show(shown(found.recovered?.page ?? found.page).page, { ...file, save: "journaled" });
     }
-    show(found.page, {
+    const { page, whole } = shown(found.page);
+    if (!whole) return show(page, { ...untitled(), trusted: found.trusted, savedDocument: page });
+    show(page, {
       path: found.path,
       version: found.version,
       trusted: found.trusted || isExample(found.path),
       journal: isExample(found.path) ? untitled().journal : found.path,
       save: "clean",
-      savedDocument: found.page,
+      savedDocument: page,
     });
     const { recovered } = found;
-    if (recovered) get().openDialog({ kind: "recovered", page: recovered.page, savedAt: recovered.saved_at });
+    if (recovered)
+      get().openDialog({ kind: "recovered", page: sound(recovered.page).page, savedAt: recovered.saved_at });
     else if (isExample(found.path)) void get().runAll();
   };
 
@@ -123,7 +140,7 @@ export function files(set: SetState, get: GetState): Files {
     } catch (problem) {
       set((state) => ({ file: { ...state.file, save: "failed" } }));
       const current = problem instanceof Refused && problem.status === 409 ? currentOf(problem.body) : null;
-      if (current) get().openDialog({ kind: "conflict", theirs: current.page, version: current.version });
+      if (current) get().openDialog({ kind: "conflict", theirs: sound(current.page).page, version: current.version });
       else get().toast("danger", `Not saved: ${reason(problem)}`);
       return false;
     }
@@ -145,7 +162,7 @@ export function files(set: SetState, get: GetState): Files {
       started = true;
       try {
         const token = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
-        const wanted = /[#&]page=([^&]+)/.exec(location.hash)?.[1];
+        const wanted = /[#&]page=([^&]*)/.exec(location.hash)?.[1];
         if (token) {
           await api.enter(decodeURIComponent(token));
           history.replaceState(null, "", `${location.pathname}${wanted ? `#page=${wanted}` : ""}`);
@@ -167,7 +184,10 @@ export function files(set: SetState, get: GetState): Files {
           },
         });
         await get().loadFiles();
-        if (wanted) await get().openPath(decodeURIComponent(wanted));
+        // Who comes for the first time finds something that runs; "page=" alone asks for an empty page.
+        const { pages = [], examples = [], recovered = [] } = get().files ?? {};
+        const first = wanted === undefined && !pages.length && !recovered.length ? examples[0]?.path : undefined;
+        if (wanted || first) await get().openPath(wanted ? decodeURIComponent(wanted) : (first as string));
       } catch (problem) {
         const refused = problem instanceof Refused && (problem.status === 401 || problem.status === 403);
         set({
@@ -202,11 +222,12 @@ export function files(set: SetState, get: GetState): Files {
       leaving(async () => {
         try {
           const found = await api.open(file.name, file);
-          show(found.page, { ...untitled(), trusted: false, savedDocument: null });
+          show(shown(found.page).page, { ...untitled(), trusted: false, savedDocument: null });
           set({ file: { ...get().file, save: "changed" } });
           for (const note of found.notes) get().toast("info", note);
           get().say(`Opened ${found.title || file.name}`);
-          if (!found.page.layout && Object.keys(found.page.nodes).length) void get().tidy();
+          const { layout, nodes } = get().document;
+          if (!layout && Object.keys(nodes).length) void get().tidy();
         } catch (problem) {
           get().toast("danger", `Could not open ${file.name}: ${reason(problem)}`);
         }
