@@ -69,6 +69,8 @@ def _gradients(rng: Rng) -> Iterator[tuple[Inputs, int]]:
         shuffled = rng.permutation(b.segment_ids)
         for segment_ids in (b.segment_ids, shuffled):
             yield {"grad": grad, "indices": b.indices, "segment_ids": segment_ids}, b.rows
+    late = np.append(np.repeat(np.arange(3), 400), 0)  # in order for long, and then not
+    yield {"grad": values(rng, 4, 2), "indices": rng.integers(0, 5, len(late)), "segment_ids": late}, 5
 
 
 def bag_gradients(rng: Rng) -> Iterator[Inputs]:
