@@ -345,7 +345,7 @@ def test_netron_opens_a_saved_graph(name: str, tmp_path: Path) -> None:
     finally:
         netron.stop(address)
     # What Netron understands of a file, its page finds out: its own reader needs an interpreter of JavaScript.
-    node = shutil.which("node")
+    node = shutil.which("node") or shutil.which("node", path=str(Path(sys.executable).parent))
     if node is None:
         pytest.skip("Node.js is not installed, so only the server was tried")
     spec = importlib.util.find_spec("netron")

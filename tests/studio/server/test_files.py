@@ -34,7 +34,7 @@ OUTSIDE = [
     "a/../../x.page.json",
     "/etc/passwd",
     "//etc/passwd",
-    "/tmp/x.page.json",
+    "/x.page.json",
     "%2fetc%2fpasswd",
     "%5c%5chost%5cshare%5cx.page.json",
     "c:x.page.json",

@@ -1,4 +1,4 @@
-"""Tidying, stepping and differentiating."""
+"""Tidying and differentiating."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gradbag import errors
 from gradbag.graph import page as pages
 from gradbag.graph.page_graph import draw
 from gradbag.graph.page_layout import placed
+from gradbag.graph.page_links import sources
 from gradbag.studio.services.checking import checked
 from gradbag.studio.services.differentiating import choices, differentiate
-from gradbag.studio.services.stepping import order, targets_of, upcoming
 from gradbag.studio.services.tidying import tidy
 
 Make = Callable[..., pages.Page]
@@ -46,45 +46,6 @@ def test_tidying_some_leaves_the_others_and_the_corner(shipped_as: Callable[[str
     assert tidy(page, [])["layout"] == before
     with pytest.raises(errors.InvalidArgumentError, match="not on the page"):
         tidy(page, ["nobody"])
-
-
-# ------------------------------------------------------------------ stepping
-def test_every_node_comes_after_what_it_reads(shipped: pages.Page) -> None:
-    drawn = draw(shipped)
-    names = order(shipped, drawn, list(shipped.nodes))
-    assert set(names) == set(shipped.nodes)
-    places = {name: place for place, name in enumerate(names)}
-    for node in drawn.graph:
-        for before in [source.node for source in node.inputs] + list(node.control):
-            if before.name in places and node.name in places:
-                assert places[before.name] < places[node.name]
-
-
-def test_steps_go_up_to_the_targets_only(shipped_as: Callable[[str], pages.Page]) -> None:
-    page = shipped_as("safe_embedding_lookup")
-    drawn = draw(page)
-    names = order(page, drawn, ["is_an_id.z"])
-    assert names == ["ids", "is_an_id"]
-    assert upcoming(names, []) == "ids"
-    assert upcoming(names, ["ids"]) == "is_an_id"
-    assert upcoming(names, names) is None
-    assert targets_of(page, None) == ["lookup", "loss", "table_grad"]
-    assert targets_of(page, None, "main") == ["lookup", "loss", "table_grad"]
-    for wrong in ({"targets": ["x"]}, {"targets": None, "run": "x"}):
-        with pytest.raises(errors.InvalidArgumentError):
-            order(page, drawn, **wrong)
-
-
-def test_a_page_without_runs_goes_to_its_leaves(page_of: Make) -> None:
-    page = page_of({"a": {"op": "Neg", "in": {"x": 1.5}}, "b": {"op": "Neg", "in": {"x": {"from": "a"}}}})
-    assert targets_of(page, None) == ["b"]
-
-
-def test_a_broken_target_says_why(page_of: Make) -> None:
-    page = page_of({"a": {"op": "Neg"}, "b": {"op": "Neg", "in": {"x": {"from": "a"}}}})
-    with pytest.raises(errors.InvalidArgumentError, match=r"b cannot run: a\.x: ") as problem:
-        order(page, draw(page), ["b"])
-    assert (problem.value.node, problem.value.argument) == ("a", "x")
 
 
 # ------------------------------------------------------------------ differentiating
@@ -144,7 +105,10 @@ def test_a_page_that_trains_runs_with_its_new_gradients(shipped_as: Callable[[st
 def test_every_new_node_leads_to_a_gradient(shipped_as: Callable[[str], pages.Page]) -> None:
     made = differentiate(shipped_as("safe_embedding_lookup"), "loss", ["table"])
     page = pages.Page(made["page"])
-    needed = order(page, draw(page), list(made["gradients"].values()))
+    wired = sources(page.nodes)
+    needed = list(made["gradients"].values())
+    for name in needed:  # grows while it is walked
+        needed += [source for _, source in wired[name] if source not in needed]
     assert set(made["added"]) <= set(needed)
 
 

@@ -1,12 +1,13 @@
 // A dot with its label: wired, or with a literal typed right into it.
 import { Handle, Position } from "@xyflow/react";
-import { type KeyboardEvent, memo, type PointerEvent, useState } from "react";
+import { type KeyboardEvent, memo, type PointerEvent } from "react";
 import type { Argument, Side, Slot } from "../api/types";
 import { isLink } from "../page/links";
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
 import { literalText, parseLiteral } from "../values/parse";
 import { familyOf, slotText } from "./dtype";
+import { TypedField } from "./TypedField";
 
 type Place = { node: string; port: string; side: Side };
 
@@ -132,56 +133,27 @@ export const InputPort = memo(function InputPort(props: InputProps) {
 });
 
 function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
-  const shown = argument === undefined ? "" : literalText(argument);
-  const [draft, setDraft] = useState<string | null>(null);
-  const [wrong, setWrong] = useState("");
-  const commit = () => {
-    if (draft === null || draft === shown) return setDraft(null);
-    const studio = useStudio.getState();
-    try {
-      const literal = draft.trim() === "" ? undefined : parseLiteral(draft, slot?.dtype ?? dtype);
-      studio.setLiteral(node, port, literal);
-      setDraft(null);
-      setWrong("");
-    } catch (trouble) {
-      setWrong(trouble instanceof Error ? trouble.message : String(trouble));
-    }
-  };
+  const { setLiteral, openDialog } = useStudio.getState();
   return (
-    <span className="field nodrag">
-      <input
-        value={draft ?? shown}
-        placeholder="value or wire"
-        aria-label={`${label} of ${node}`}
-        aria-invalid={Boolean(wrong || problem)}
-        title={wrong || problem || shown}
-        spellCheck={false}
-        autoComplete="off"
-        onChange={(event) => {
-          setDraft(event.target.value);
-          setWrong("");
-        }}
-        onBlur={commit}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") commit();
-          if (event.key === "Escape") {
-            event.stopPropagation();
-            setDraft(null);
-            setWrong("");
-          }
-        }}
-      />
+    <TypedField
+      label={`${label} of ${node}`}
+      shown={argument === undefined ? "" : literalText(argument)}
+      problem={problem}
+      placeholder="value or wire"
+      onText={(text) =>
+        setLiteral(node, port, text.trim() === "" ? undefined : parseLiteral(text, slot?.dtype ?? dtype))
+      }
+    >
       <button
         type="button"
         className="ghost tiny grid-button"
         title="Edit as a grid"
         aria-label={`Edit ${label} of ${node} as a grid`}
-        onClick={() => useStudio.getState().openDialog({ kind: "grid", target: { node, kind: "port", name: port } })}
+        onClick={() => openDialog({ kind: "grid", target: { node, kind: "port", name: port } })}
       >
         <Icon name="grid" />
       </button>
-      {wrong && <span className="field-problem">{wrong}</span>}
-    </span>
+    </TypedField>
   );
 }
 

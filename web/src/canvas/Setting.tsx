@@ -1,9 +1,10 @@
 // A setting of a block: typed or chosen, never wired.
-import { memo, useState } from "react";
+import { memo } from "react";
 import type { AttrInfo } from "../api/types";
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
 import { literalText, parseLiteral } from "../values/parse";
+import { TypedField } from "./TypedField";
 
 type Props = { node: string; name: string; info: AttrInfo | undefined; value: unknown; dtype: string; problem: string };
 
@@ -91,42 +92,13 @@ function SettingText({
   set,
   problem,
 }: Props & { shown: unknown; set(next: unknown): void }) {
-  const text = textOf(info?.kind, shown);
-  const [draft, setDraft] = useState<string | null>(null);
-  const [wrong, setWrong] = useState("");
-  const commit = () => {
-    if (draft === null || draft === text) return setDraft(null);
-    try {
-      set(parseSetting(info?.kind, draft, dtype));
-      setDraft(null);
-      setWrong("");
-    } catch (trouble) {
-      setWrong(trouble instanceof Error ? trouble.message : String(trouble));
-    }
-  };
   return (
-    <span className="field nodrag">
-      <input
-        value={draft ?? text}
-        aria-label={`${name} of ${node}`}
-        aria-invalid={Boolean(wrong || problem)}
-        title={wrong || problem || text}
-        spellCheck={false}
-        autoComplete="off"
-        onChange={(event) => {
-          setDraft(event.target.value);
-          setWrong("");
-        }}
-        onBlur={commit}
-        onKeyDown={(event) => {
-          if (event.key === "Enter") commit();
-          if (event.key === "Escape") {
-            event.stopPropagation();
-            setDraft(null);
-            setWrong("");
-          }
-        }}
-      />
+    <TypedField
+      label={`${name} of ${node}`}
+      shown={textOf(info?.kind, shown)}
+      problem={problem}
+      onText={(text) => set(parseSetting(info?.kind, text, dtype))}
+    >
       {info?.kind === "tensor" && (
         <button
           type="button"
@@ -138,7 +110,6 @@ function SettingText({
           <Icon name="grid" />
         </button>
       )}
-      {wrong && <span className="field-problem">{wrong}</span>}
-    </span>
+    </TypedField>
   );
 }
