@@ -34,6 +34,14 @@ class RowPrefetch {
         }
     }
 
+    // The same for a row whose place is known.
+    [[gnu::always_inline]] void row(const void* at) const {
+        const auto begin = reinterpret_cast<std::uintptr_t>(at);
+        for (std::uintptr_t line = begin / kLine * kLine; line < begin + wanted_bytes_; line += kLine) {
+            __builtin_prefetch(reinterpret_cast<const void*>(line));
+        }
+    }
+
     // The same for rows of a few bytes, of which the first line is enough.
     [[gnu::always_inline]] void line(std::uint64_t row) const {
         __builtin_prefetch(
@@ -41,6 +49,7 @@ class RowPrefetch {
     }
 #else
     void operator()(std::uint64_t) const {}
+    void row(const void*) const {}
     void line(std::uint64_t) const {}
 #endif
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "core/buffer.hpp"
@@ -20,13 +21,15 @@ struct RankedEntries {
     Buffer<std::uint32_t> segments;  // of each entry, in ascending order
     Buffer<std::uint32_t> indices;   // of each rank
     std::size_t count;               // of ranks
-    std::size_t bound;               // of segments
 
-    // For a scatter.
-    std::size_t size() const { return ranks.size(); }
-    std::size_t segment_bound() const { return bound; }
-    std::int64_t load_index(std::size_t entry) const { return ranks[entry]; }
-    std::int64_t load_segment(std::size_t entry) const { return segments[entry]; }
+    // As a scatter reads them; all are below 2**31.
+    std::span<const std::int32_t> ranks_to_scatter() const { return as_signed(ranks); }
+    std::span<const std::int32_t> segments_to_scatter() const { return as_signed(segments); }
+
+  private:
+    static std::span<const std::int32_t> as_signed(const Buffer<std::uint32_t>& words) {
+        return {reinterpret_cast<const std::int32_t*>(words.data()), words.size()};
+    }
 };
 
 namespace detail {
@@ -45,7 +48,7 @@ inline void replace_keys(std::uint32_t* __restrict keys, std::size_t count,
 }  // namespace detail
 
 // The segments are sorted, the keys are indices, and there is a table of all possible ones.
-inline RankedEntries rank_entries(UnsortedEntries<std::uint32_t> all, std::size_t segment_bound) {
+inline RankedEntries rank_entries(UnsortedEntries<std::uint32_t> all) {
     const std::size_t size = all.keys.size();
     const std::size_t keys = std::size_t{all.largest} + 1;
     constexpr std::size_t most_marks = 4;  // each thread has its own, which are merged
@@ -72,7 +75,7 @@ inline RankedEntries rank_entries(UnsortedEntries<std::uint32_t> all, std::size_
         const std::size_t begin = parts.begin(part);
         detail::replace_keys(all.keys.data() + begin, parts.end(part) - begin, rank_of.data());
     });
-    return {std::move(all.keys), std::move(all.payloads), std::move(indices), count, segment_bound};
+    return {std::move(all.keys), std::move(all.payloads), std::move(indices), count};
 }
 
 }  // namespace gradbag

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/checked.hpp"
 #include "core/parallel.hpp"
@@ -13,6 +15,7 @@
 #include "kernels/combiner.hpp"
 #include "kernels/segment_entries.hpp"
 #include "kernels/segment_scales.hpp"
+#include "kernels/sorted_scatter.hpp"
 #include "simd/row_loops.hpp"
 
 // Adds scaled rows of a gradient where they belong, for types that are added in their own type: the output is
@@ -47,63 +50,6 @@ class RowScatter {
         }
         ++sources_[all_.source_count - 1].count;
         targets_[all_.target_count++] = output_.row(entry.index) + first_column_;
-    }
-
-    // Adds all entries, if segments are sorted, as is the rule: the entries of a segment are one run then,
-    // whose length is their number, and one pass does all. Returns false if something is out of order or out
-    // of range. Filtered: only those that go to rows [first_row, last_row).
-    template <bool Filtered, class Entries>
-    bool add_sorted(const Entries& entries, const CountScales<T>& scale, std::size_t first_row = 0,
-                    std::size_t last_row = 0) {
-        using Segment = decltype(entries.load_segment(0));
-        const std::size_t size = entries.size();
-        Source<T> source{};  // of the run in hand, which ends before run_end
-        Segment id = 0;
-        Segment next = size > 0 ? entries.load_segment(0) : Segment{0};
-        std::size_t run_end = 0;
-        std::size_t pause = kPartEntries;  // when the next checkpoint is due
-        for (std::size_t i = 0; i < size;) {
-            Source<T>* sources = sources_;
-            T** target = targets_;
-            T** const full = targets_ + kBatch;
-            while (i < size && target < full && i < pause) {
-                if (i == run_end) {
-                    if (next < id || !in_range(next, entries.segment_bound())) [[unlikely]] {
-                        return false;
-                    }
-                    id = next;
-                    while (++run_end < size && (next = entries.load_segment(run_end)) == id) {
-                        if (run_end % kPartEntries == 0) checkpoint();
-                    }
-                    source.row = grad_.row(static_cast<std::size_t>(id)) + first_column_;
-                    source.scale = scale(run_end - i);
-                }
-                const std::size_t room = static_cast<std::size_t>(full - target);
-                const std::size_t end = i + std::min(run_end - i, room);
-                T** const first = target;
-                for (; i < end; ++i) {
-                    const auto index = entries.load_index(i);
-                    if (!in_range(index, output_.rows)) [[unlikely]] {
-                        return false;
-                    }
-                    const std::size_t row = static_cast<std::size_t>(index);
-                    *target = output_.row(row) + first_column_;
-                    // Whose a row is cannot be guessed, so there is no branch: it is overwritten by the next.
-                    target += !Filtered || row - first_row < last_row - first_row ? 1 : 0;
-                }
-                source.count = static_cast<std::uint32_t>(target - first);
-                *sources = source;
-                sources += !Filtered || target != first ? 1 : 0;
-            }
-            all_.source_count = static_cast<std::size_t>(sources - sources_);
-            all_.target_count = static_cast<std::size_t>(target - targets_);
-            flush();
-            if (i >= pause) {
-                checkpoint();
-                pause = i + kPartEntries;
-            }
-        }
-        return true;
     }
 
     // Once more after the last.
@@ -155,6 +101,8 @@ struct ScatterShares {
     bool by_rows;
     // Each thread reads all and leaves out what is not its own: many would read more than they add.
     bool filtered() const { return by_rows && threads <= kMostFilters; }
+    // How many parts are worked on at once, if segments are sorted.
+    std::size_t parts() const { return filtered() ? std::bit_floor(threads) : blocks.count; }
 
   private:
     static constexpr std::size_t kNarrowest = 16;  // columns of a thread
@@ -164,24 +112,20 @@ struct ScatterShares {
 
 // Adds all entries to an output of zeros. Returns false, with anything in the output, if segments are not
 // sorted or something is out of range.
-template <Lane T, class Entries>
-bool scatter_sorted(Combiner combiner, Matrix<const T> grad, const Entries& entries, Matrix<T> output,
-                    const ScatterShares<T>& shares) {
+template <Lane T, Index I, Index S>
+bool scatter_sorted(Combiner combiner, Matrix<const T> grad, std::span<const I> indices,
+                    std::span<const S> segment_ids, Matrix<T> output, const ScatterShares<T>& shares) {
     const CountScales<T> scale(combiner);
     const ColumnBlocks<T> blocks = shares.blocks;
     const bool filtered = shares.filtered();
-    const std::size_t parts = filtered ? shares.threads : blocks.count;
+    const std::size_t parts = shares.parts();
     std::atomic<bool> sorted = true;
     parallel_for(parts, parts, [&](std::size_t part, std::size_t) {
-        bool good;
-        if (filtered) {
-            RowScatter<T> scatter(grad, output, 0, output.columns, false);
-            good = scatter.template add_sorted<true>(entries, scale, part * output.rows / parts,
-                                                     (part + 1) * output.rows / parts);
-        } else {
-            RowScatter<T> scatter(grad, output, blocks.begin(part), blocks.end(part), false);
-            good = scatter.template add_sorted<false>(entries, scale);
-        }
+        const std::size_t begin = filtered ? 0 : blocks.begin(part);
+        const std::size_t end = filtered ? output.columns : blocks.end(part);
+        SortedScatter<T, I, S> scatter(grad, indices, segment_ids, scale, output, begin, end);
+        const bool good = filtered ? scatter.add_all(RowsInTurns(parts, part, output.columns * sizeof(T)))
+                                   : scatter.add_all(AllRows{});
         if (!good) sorted = false;
     });
     return sorted;

@@ -44,8 +44,8 @@ class SegmentEntries {
     }
 
     // Not checked.
-    I load_index(std::size_t position) const { return load_once(&indices_[position]); }
-    S load_segment(std::size_t position) const { return load_once(&segment_ids_[position]); }
+    std::span<const I> indices() const { return indices_; }
+    std::span<const S> segment_ids() const { return segment_ids_; }
 
     // Reads and checks all, and calls visit(entries) with them: the index is the key and the segment the
     // payload, in the shortest words that hold them.

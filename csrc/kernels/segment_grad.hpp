@@ -68,9 +68,10 @@ template <Lane T, Index I, Index S>
 void scatter_rows(Combiner combiner, Matrix<const T> grad, const SegmentEntries<I, S>& entries,
                   Matrix<T> output) {
     const ScatterShares<T> shares(entries.size(), output);
+    clear_all(output, shares.parts());
     if (shares.by_rows && !shares.filtered()) {
         entries.read_all([&](auto all) { scatter_ranges(combiner, grad, std::move(all), output); });
-    } else if (!scatter_sorted(combiner, grad, entries, output, shares)) {
+    } else if (!scatter_sorted(combiner, grad, entries.indices(), entries.segment_ids(), output, shares)) {
         clear_all(output);
         scatter_unsorted(combiner, grad, entries, output, shares.blocks);
     }
@@ -82,10 +83,10 @@ template <Lane T, Index I, Index S>
 void segment_grad(Combiner combiner, Matrix<const T> grad, std::span<const I> indices,
                   std::span<const S> segment_ids, Matrix<T> output) {
     const SegmentEntries<I, S> entries(indices, output.rows, segment_ids, grad.rows);
-    clear_all(output);
     if constexpr (std::same_as<T, Accumulator<T>>) {
         detail::scatter_rows(combiner, grad, entries, output);
     } else {
+        clear_all(output);
         // A float copy of the output would take twice its memory, so each row is summed at one go.
         const SegmentGroups groups =
             entries.read_all([&](auto all) { return group_by_index(combiner, std::move(all), grad.rows); });

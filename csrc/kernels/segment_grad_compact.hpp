@@ -44,9 +44,10 @@ bool worth_ranking(const UnsortedEntries<Word>& all, GradRows grad) {
     constexpr std::size_t most_threads = 4;
     constexpr std::size_t most_keys = std::size_t{1} << 25;  // a loop over more would keep Ctrl-C waiting
     constexpr std::size_t cached_bytes = std::size_t{16} << 20;
+    constexpr std::size_t most_segments = std::size_t{1} << 31;  // which are read as signed
     const std::size_t keys = std::size_t{all.largest} + 1;
-    return grad.added_as_is && all.payloads_sorted && !all.sorted && num_threads() <= most_threads &&
-           keys <= most_keys && keys / 8 <= all.keys.size() &&
+    return grad.rows <= most_segments && grad.added_as_is && all.payloads_sorted && !all.sorted &&
+           num_threads() <= most_threads && keys <= most_keys && keys / 8 <= all.keys.size() &&
            (keys / 16 <= grad.rows || keys <= cached_bytes / std::max<std::size_t>(grad.row_bytes, 1));
 }
 
@@ -61,7 +62,7 @@ Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const
     return entries.read_all([&]<class Word>(UnsortedEntries<Word> all) -> Plan {
         if constexpr (std::same_as<Word, std::uint32_t>) {
             if (detail::worth_ranking(all, grad)) {
-                RankedEntries ranked = rank_entries(std::move(all), grad.rows);
+                RankedEntries ranked = rank_entries(std::move(all));
                 return {{static_cast<std::int64_t>(ranked.count)}, CompactWork(std::move(ranked))};
             }
         }
@@ -79,8 +80,10 @@ void segment_grad_compact(const Plan& plan, Combiner combiner, Matrix<const T> g
             for (std::size_t rank = 0; rank < ranked->count; ++rank) {
                 sorted_unique_indices[rank] = static_cast<I>(ranked->indices[rank]);
             }
-            clear_all(output);
-            scatter_sorted(combiner, grad, *ranked, output, ScatterShares<T>(ranked->size(), output));
+            const ScatterShares<T> shares(ranked->ranks.size(), output);
+            clear_all(output, shares.parts());
+            scatter_sorted(combiner, grad, ranked->ranks_to_scatter(), ranked->segments_to_scatter(), output,
+                           shares);
             return;
         }
     }

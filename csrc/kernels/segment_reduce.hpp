@@ -15,6 +15,8 @@
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
 #include "kernels/segment_inputs.hpp"
+#include "kernels/segment_runs.hpp"
+#include "simd/entry_loops.hpp"
 #include "simd/row_loops.hpp"
 
 // output[s] = combined rows data[indices[i]] of all entries i with segment_ids[i] == s; rows without an entry
@@ -27,10 +29,23 @@ namespace detail {
 template <Lane T, Index I>
 class RowLookup {
   public:
-    RowLookup(Matrix<const T> table, std::span<const I> indices) : table_(table), indices_(indices) {}
+    RowLookup(Matrix<const T> table, std::span<const I> indices)
+        : table_(table), indices_(indices), loops_(entry_loops<I>()) {}
 
-    std::size_t index(std::size_t entry) const {
-        return checked(load_once(&indices_[entry]), table_.rows, {segment_input::indices, entry});
+    std::size_t size() const { return indices_.size(); }
+
+    // Where the rows of entries [begin, end) are, and of up to `later` ones after them, which are not
+    // checked. Returns how many were looked up.
+    std::size_t find(std::size_t begin, std::size_t end, std::size_t later, const T** rows) const {
+        const std::size_t count = end - begin + later;
+        const RowPlaces places{reinterpret_cast<std::uintptr_t>(table_.data), table_.columns * sizeof(T),
+                               table_.rows};
+        if (loops_.find_rows(indices_.data() + begin, count, places, rows)) return count;
+        for (std::size_t entry = begin; entry < end; ++entry) {
+            const Place place{segment_input::indices, entry};
+            rows[entry - begin] = table_.row(checked(load_once(&indices_[entry]), table_.rows, place));
+        }
+        return end - begin;
     }
 
     Matrix<const T> table() const { return table_; }
@@ -38,26 +53,54 @@ class RowLookup {
   private:
     Matrix<const T> table_;
     std::span<const I> indices_;
+    const EntryLoops<I>& loops_;
 };
 
 // Runs shorter than this are multiplied by the rounded reciprocal, longer ones divided.
 inline constexpr std::size_t kFirstDivided = 10;
 
-// What remains to be done with the sum of `count` rows. A single row is copied: that keeps the sign of zero
-// and the payload of a NaN.
+// What remains to be done with the sum of so many rows. Belongs to one thread.
 template <Lane T>
-void set_finish(Combiner combiner, std::size_t count, Run<T>& run) {
+class Finisher {
+  public:
     using A = Accumulator<T>;
-    run.finish = Finish::none;
-    if constexpr (!std::unsigned_integral<T>) {
-        if (combiner != Combiner::sum && count > 1) {
-            const A by = static_cast<A>(divisor(combiner, count));
-            const bool multiplied = count < kFirstDivided;
-            run.finish = multiplied ? Finish::multiply : Finish::divide;
-            run.factor = multiplied ? A{1} / by : by;
+
+    explicit Finisher(Combiner combiner) : combiner_(combiner) {}
+
+    // A single row is copied: that keeps the sign of zero and the payload of a NaN.
+    void operator()(std::size_t count, Run<T>& run) {
+        run.finish = Finish::none;
+        if constexpr (!std::unsigned_integral<T>) {
+            if (combiner_ != Combiner::sum && count > 1) {
+                run.finish = count < kFirstDivided ? Finish::multiply : Finish::divide;
+                run.factor = factor(count);
+            }
         }
     }
-}
+
+  private:
+    // Most runs are short: their factors are computed once, when the first is met.
+    A factor(std::size_t count) {
+        if (count >= kUsual) return computed(count);
+        const std::uint64_t bit = std::uint64_t{1} << count;
+        if ((known_ & bit) == 0) {
+            known_ |= bit;
+            factors_[count] = computed(count);
+        }
+        return factors_[count];
+    }
+
+    A computed(std::size_t count) const {
+        const A by = static_cast<A>(divisor(combiner_, count));
+        return count < kFirstDivided ? A{1} / by : by;
+    }
+
+    static constexpr std::size_t kUsual = 64;
+
+    Combiner combiner_;
+    std::uint64_t known_ = 0;
+    A factors_[kUsual];
+};
 
 // The work of one thread on consecutive runs. Addresses of rows are looked up a batch at a time, so that the
 // sums know early which rows will come.
@@ -65,7 +108,7 @@ template <Lane T, Index I>
 class RunReducer {
   public:
     RunReducer(Combiner combiner, const RowLookup<T, I>& lookup, bool stream, std::size_t begin)
-        : combiner_(combiner),
+        : finish_(combiner),
           lookup_(lookup),
           loops_(row_loops<T>()),
           prefetch_(lookup.table()),
@@ -80,24 +123,35 @@ class RunReducer {
         Run<T>& run = runs_[run_count_++];
         run.output = output;
         run.count = static_cast<std::uint32_t>(count);
-        set_finish(combiner_, count, run);
+        finish_(count, run);
     }
 
-    // Looks at the indices of the entries before `end` that wait for their batch to be full.
+    // If the entries from `begin` on are runs of one, copies the rows of some, at most `most`, to consecutive
+    // rows from `output` on. Returns how many. Not inlined: where runs are longer it would be in the way.
+    template <Index S>
+    [[gnu::noinline]] std::size_t copy_singles(std::span<const S> segment_ids, std::size_t begin,
+                                               std::size_t most, T* output) {
+        const std::size_t count = count_singles(segment_ids, begin, std::min(most, kBatch));
+        if (count < kFewSingles) return 0;
+        if (begin_ < begin) flush(begin);
+        look_up(begin + count);
+        Run<T> run{output};
+        run.count = static_cast<std::uint32_t>(count);
+        loops_.copy(all_, &run, 1);
+        begin_ = begin + count;
+        return count;
+    }
+
+    // Looks at the indices of the entries before `end` that wait for their batch to be full. The loops ask
+    // early for their rows, and for the first of the next batch, which nobody in it could ask for in time.
     void look_up(std::size_t end) {
-        const RowLookup<T, I> lookup = lookup_;  // a copy, which no store can change
-        const Matrix<const T> table = lookup.table();
-        const std::size_t begin = begin_;
-        const std::size_t count = end - begin;
-        // The first of a batch have nobody before them who would ask.
-        const std::size_t asked = prefetch_.worthwhile() ? std::min(count, kPrefetchDistance) : 0;
-        for (std::size_t i = 0; i < asked; ++i) {
-            const std::size_t index = lookup.index(begin + i);
-            prefetch_(index);
-            rows_[i] = table.row(index);
-        }
-        for (std::size_t i = asked; i < count; ++i) rows_[i] = table.row(lookup.index(begin + i));
-        all_.upcoming = prefetch_.worthwhile() ? count : 0;
+        const std::size_t count = end - begin_;
+        const bool worthwhile = prefetch_.worthwhile();
+        const std::size_t later = worthwhile ? std::min(kPrefetchDistance, lookup_.size() - end) : 0;
+        all_.upcoming = lookup_.find(begin_, end, later, rows_);
+        if (!worthwhile) all_.upcoming = 0;
+        for (; asked_ < std::min(all_.upcoming, kPrefetchDistance); ++asked_) prefetch_.row(rows_[asked_]);
+        asked_ = all_.upcoming > count ? all_.upcoming - count : 0;
     }
 
     // Combines what waits. Once more after the last.
@@ -116,7 +170,7 @@ class RunReducer {
         Buffer<Accumulator<T>> carry(carry_size<T>(all_.columns));
         Run<T> run{output};
         run.carry = carry.data();
-        set_finish(combiner_, end - begin, run);
+        finish_(end - begin, run);
         const std::size_t rest = (end - begin) % kBlockRows;
         while (begin_ < end) {
             checkpoint();
@@ -131,62 +185,16 @@ class RunReducer {
         }
     }
 
-    Combiner combiner_;
+    Finisher<T> finish_;
     const RowLookup<T, I>& lookup_;
     const RowLoops<T>& loops_;
     RowPrefetch prefetch_;
     RunRows<T> all_;
     std::size_t begin_;  // the first entry that waits
     std::size_t run_count_ = 0;
-    const T* rows_[kBatch];
+    std::size_t asked_ = 0;  // of the rows that wait
+    const T* rows_[kBatch + kPrefetchDistance];
     Run<T> runs_[kBatch];
-};
-
-// Reads segment ids, each once, and makes sure that they are good.
-template <Index S>
-class SegmentIds {
-  public:
-    SegmentIds(std::span<const S> ids, std::size_t rows) : ids_(ids), rows_(rows) {}
-
-    std::size_t size() const { return ids_.size(); }
-    S load(std::size_t entry) const { return load_once(&ids_[entry]); }
-
-    // The first entry of [begin, end) whose id differs from the one before it.
-    std::size_t first_edge(std::size_t begin, std::size_t end) const {
-        if (begin == 0) return 0;
-        const S before = load(begin - 1);
-        while (begin < end && load(begin) == before) ++begin;
-        return begin;
-    }
-
-    // Checks `id` of entry `begin`, a new run, after `finished` rows. `check_indices` judges the indices up
-    // to that of the entry, which comes first at the same position.
-    template <class CheckIndices>
-    std::size_t check(S id, std::size_t begin, std::size_t finished, CheckIndices check_indices) const {
-        if (!in_range(id, rows_) || static_cast<std::size_t>(id) < finished) [[unlikely]] {
-            check_indices();
-            const Place place{segment_input::segment_ids, begin};
-            checked(id, rows_, place);
-            throw Fault{FaultKind::order,
-                        place.input,
-                        static_cast<std::int64_t>(begin),
-                        place.column,
-                        id,
-                        static_cast<std::int64_t>(finished) - 1,
-                        0};
-        }
-        return static_cast<std::size_t>(id);
-    }
-
-    // How many output rows are complete once the runs before `entry` are done.
-    std::size_t finished_before(std::size_t entry) const {
-        if (entry == 0) return 0;
-        return checked(load(entry - 1), rows_, {segment_input::segment_ids, entry - 1}) + 1;
-    }
-
-  private:
-    std::span<const S> ids_;
-    std::size_t rows_;
 };
 
 }  // namespace detail
@@ -195,7 +203,7 @@ template <Lane T, Index I, Index S>
 void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> indices,
                     std::span<const S> segment_ids, Matrix<T> output) {
     const detail::RowLookup<T, I> lookup(data, indices);
-    const detail::SegmentIds<S> ids(segment_ids, output.rows);
+    const SegmentIds<S> ids(segment_ids, output.rows);
     const std::size_t entries = ids.size();
     const bool stream = may_stream(output.data, output.rows, output.columns);
     // Where most rows have no entry it is better to clear them all at once, and together.
@@ -209,17 +217,26 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
         detail::RunReducer<T, I> reduce(combiner, lookup, stream, begin);
         std::size_t finished = ids.finished_before(begin);  // output rows below this one are complete
         S id = ids.load(begin);
+        RunEnds<S> ends(segment_ids, begin, part_end);
         while (begin < part_end) {
+            const S id = ids.load(begin);
             const std::size_t segment = ids.check(id, begin, finished, [&] { reduce.look_up(begin + 1); });
-            std::size_t end = begin + 1;
-            S next = id;
-            while (end < entries && (next = ids.load(end)) == id) ++end;
-
             if (!cleared) clear_rows(output, finished, segment);
-            reduce.add(begin, end, output.row(segment));
             finished = segment + 1;
+            const std::size_t end = ends.next();
+            if (end == begin + 1) {
+                // Segments of one entry mostly come in company.
+                const std::size_t most = std::min(part_end - begin, output.rows - segment);
+                if (const std::size_t count =
+                        reduce.copy_singles(segment_ids, begin, most, output.row(segment))) {
+                    begin += count;
+                    finished = segment + count;
+                    ends.skip_to(begin);
+                    continue;
+                }
+            }
+            reduce.add(begin, end, output.row(segment));
             begin = end;
-            id = next;
         }
         reduce.flush(begin);
         if (begin == entries && !cleared) clear_rows(output, finished, output.rows);

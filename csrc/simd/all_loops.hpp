@@ -7,10 +7,17 @@ namespace gradbag::simd {
 
 template <class Level>
 AllLoops all_loops() {
-    return {
-        loops_of<Level, half>(),          loops_of<Level, bfloat16>(),      loops_of<Level, float>(),
-        loops_of<Level, double>(),        loops_of<Level, std::uint8_t>(),  loops_of<Level, std::uint16_t>(),
-        loops_of<Level, std::uint32_t>(), loops_of<Level, std::uint64_t>(), zeros_past_caches<Level>};
+    return {loops_of<Level, half>(),
+            loops_of<Level, bfloat16>(),
+            loops_of<Level, float>(),
+            loops_of<Level, double>(),
+            loops_of<Level, std::uint8_t>(),
+            loops_of<Level, std::uint16_t>(),
+            loops_of<Level, std::uint32_t>(),
+            loops_of<Level, std::uint64_t>(),
+            Level::template entries<std::int32_t>(),
+            Level::template entries<std::int64_t>(),
+            zeros_past_caches<Level>};
 }
 
 }  // namespace gradbag::simd

@@ -101,4 +101,14 @@ const RowLoops<std::uint64_t>& row_loops() {
     return chosen_loops().of_uint64;
 }
 
+// And for each type of index.
+template <>
+const EntryLoops<std::int32_t>& entry_loops() {
+    return chosen_loops().of_int32;
+}
+template <>
+const EntryLoops<std::int64_t>& entry_loops() {
+    return chosen_loops().of_int64;
+}
+
 }  // namespace gradbag

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "simd/entry_loops.hpp"
 #include "simd/row_loops.hpp"
 
 namespace gradbag::simd {
@@ -16,6 +17,8 @@ struct AllLoops {
     RowLoops<std::uint16_t> of_uint16;
     RowLoops<std::uint32_t> of_uint32;
     RowLoops<std::uint64_t> of_uint64;
+    EntryLoops<std::int32_t> of_int32;
+    EntryLoops<std::int64_t> of_int64;
     void (*zeros_past_caches)(std::uint8_t* to, std::size_t bytes);
 };
 

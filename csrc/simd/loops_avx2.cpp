@@ -1,11 +1,17 @@
 #include "simd/all_loops.hpp"
+#include "simd/entry_loops_avx2.hpp"
 #include "simd/short_conversion.hpp"
 
 namespace gradbag::simd {
 
 namespace {
 
-struct Avx2 : ShortConversion<32> {};
+struct Avx2 : ShortConversion<32> {
+    template <Index I>
+    static EntryLoops<I> entries() {
+        return entry_loops_of<Avx2Entries<Avx2, I>, I>();
+    }
+};
 
 }  // namespace
 

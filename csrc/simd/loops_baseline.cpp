@@ -1,4 +1,5 @@
 #include "simd/all_loops.hpp"
+#include "simd/entry_loops_impl.hpp"
 
 namespace gradbag::simd {
 
@@ -13,6 +14,10 @@ struct Baseline {
     template <class T, std::size_t Bytes>
     static constexpr bool streams = false;
     static void fence() {}
+    template <Index I>
+    static EntryLoops<I> entries() {
+        return entry_loops_of<PlainEntries<Baseline, I>, I>();
+    }
 };
 
 }  // namespace

@@ -62,10 +62,23 @@ struct Scatter {
     const Source<T>* sources;
     std::size_t source_count;
     T* const* targets;
+    // At least as many as the sources have; the others will come later.
     std::size_t target_count;
     std::size_t columns;
     bool prefetch_targets;
     bool prefetch_sources;
+};
+
+// Rows, each of which is added to the target beside it.
+template <Lane T>
+struct RowPairs {
+    const T* const* rows;
+    T* const* targets;
+    std::size_t count;
+    // Targets to come, at least as many: they are asked for early.
+    std::size_t target_count;
+    std::size_t columns;
+    bool prefetch_targets;
 };
 
 template <Lane T>
@@ -80,8 +93,12 @@ struct RowLoops {
     void (*sum)(const RunRows<T>& rows, const Run<T>* runs, std::size_t count);
     // output = ((0 + rows[0] * scales[0]) + rows[1] * scales[1]) + ..., each product rounded.
     void (*sum_scaled)(const RunRows<T>& rows, const Run<T>* runs, std::size_t count);
+    // Copies the rows of each run, bit for bit, one after another from its output on.
+    void (*copy)(const RunRows<T>& rows, const Run<T>* runs, std::size_t count);
     // *target += row * scale, in order. Only where numbers are added in their own type.
     void (*scatter)(const Scatter<T>& scatter);
+    // The same where each row has one target and its scale is 1.
+    void (*add)(const RowPairs<T>& pairs);
 };
 
 // Those of the chosen level.

@@ -283,6 +283,31 @@ struct ScaledSum {
     }
 };
 
+template <class Level, Lane T>
+struct RowCopy {
+    static constexpr std::size_t most_packs = PlainSum<Level, T>::most_packs;
+
+    template <std::size_t Bytes, std::size_t Packs, bool Prefetch>
+    [[gnu::noinline]] static void tile(const RunRows<T>& all, const Run<T>* runs, std::size_t run_count,
+                                       const Tile& at) {
+        using C = Columns<Level, T, Bytes>;
+        const Tile tile = at;
+        [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
+        [[maybe_unused]] constexpr std::size_t known_bytes = (Packs - 1) * C::lanes * sizeof(T) + 1;
+        const std::size_t columns = all.columns;
+        const T* const* row = all.rows;
+        [[maybe_unused]] const T* const* const known = row + all.upcoming;
+        const bool stream = all.stream;
+        for (const Run<T>* run = runs; run < runs + run_count; ++run) {
+            T* output = run->output + tile.column;
+            for (const T* const* const end = row + run->count; row < end; ++row, output += columns) {
+                if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
+                copy_row<C, Packs>(*row + tile.column, output, tile, stream);
+            }
+        }
+    }
+};
+
 // The first tile asks for all columns of the rows to come. Where nothing is asked for, even to look whether
 // it should be took a fifth of the time of narrow rows.
 template <class Sum, Lane T, std::size_t Bytes, std::size_t Packs>
@@ -463,11 +488,65 @@ void scatter_rows(const Scatter<T>& all) {
     scatter_packs<Level, T>((all.columns + lanes - 1) / lanes, all);
 }
 
+// One row added to one target, and so on.
+template <class Level, Lane T, std::size_t Packs>
+[[gnu::noinline]] void add_tile(const RowPairs<T>& all) {
+    using C = Columns<Level, T, Level::template bytes_for<T>>;
+    const Tile tile{0, all.columns - C::lanes, 0};
+    const T* const* const rows = all.rows;
+    T* const* const targets = all.targets;
+    const std::size_t asked = all.prefetch_targets ? all.target_count : 0;
+    for (std::size_t i = 0; i < all.count; ++i) {
+        if (i + kPrefetchDistance < asked) {
+            prefetch_row(targets[i + kPrefetchDistance], all.columns * sizeof(T));
+        }
+        const T* const row = rows[i];
+        T* const target = targets[i];
+        const typename C::P last = C::load(target + tile.last) + C::load(row + tile.last);
+#pragma GCC unroll 16
+        for (std::size_t p = 0; p + 1 < Packs; ++p) {
+            T* const to = target + p * C::lanes;
+            C::store(C::load(to) + C::load(row + p * C::lanes), to);
+        }
+        C::store(last, target + tile.last);
+    }
+}
+
+template <class Level, Lane T>
+[[gnu::noinline]] void add_any(const RowPairs<T>& all) {
+    const Ahead ahead(all.columns * sizeof(T));
+    const std::size_t asked = all.prefetch_targets ? all.target_count : 0;
+    for (std::size_t i = 0; i < all.count; ++i) {
+        if (i + kPrefetchDistance < asked) prefetch_row(all.targets[i + kPrefetchDistance], ahead.bytes());
+        add_row<Level, T, Level::template bytes_for<T>>(all.rows[i], T{1}, all.columns, all.targets[i]);
+    }
+}
+
+template <class Level, Lane T, std::size_t Packs = kMostProducts>
+[[gnu::always_inline]] inline void add_packs(std::size_t packs, const RowPairs<T>& all) {
+    if constexpr (Packs > 1) {
+        if (packs < Packs) return add_packs<Level, T, Packs - 1>(packs, all);
+    }
+    add_tile<Level, T, Packs>(all);
+}
+
+template <class Level, Lane T>
+void add_rows(const RowPairs<T>& all) {
+    constexpr std::size_t lanes = Level::template bytes_for<T> / sizeof(T);
+    if (all.columns < lanes || all.columns > kMostProducts * lanes) return add_any<Level, T>(all);
+    add_packs<Level, T>((all.columns + lanes - 1) / lanes, all);
+}
+
 template <class Level, Lane T>
 RowLoops<T> loops_of() {
-    RowLoops<T> loops{all_columns<Level, PlainSum<Level, T>, T>, all_columns<Level, ScaledSum<Level, T>, T>,
-                      nullptr};
-    if constexpr (std::same_as<T, Accumulator<T>>) loops.scatter = scatter_rows<Level, T>;
+    RowLoops<T> loops{};
+    loops.sum = all_columns<Level, PlainSum<Level, T>, T>;
+    loops.sum_scaled = all_columns<Level, ScaledSum<Level, T>, T>;
+    loops.copy = all_columns<Level, RowCopy<Level, T>, T>;
+    if constexpr (std::same_as<T, Accumulator<T>>) {
+        loops.scatter = scatter_rows<Level, T>;
+        loops.add = add_rows<Level, T>;
+    }
     return loops;
 }
 

@@ -77,7 +77,7 @@ def set_block_cache_limit(limit: int) -> None:
     """Keep at most `limit` bytes of the memory of large results that are gone, for the results to come.
 
     A training loop makes results of the same sizes again and again, and fresh memory costs a page fault for every few
-    kilobytes. The default is 256 MiB, or an eighth of what the machine has if that is less; 0 turns the cache off.
+    kilobytes. The default is 1 GiB, or an eighth of what the machine has if that is less; 0 turns the cache off.
     Lowering the limit gives memory back at once.
     """
     global _block_cache_limit
@@ -96,7 +96,7 @@ def keep_blocks_in(module: Any) -> None:
     """The compiled module, if there is one, brings the cache."""
     global _blocks
     _blocks = module
-    set_block_cache_limit(min(1 << 28, _available() // 8))
+    set_block_cache_limit(min(1 << 30, _available() // 8))
     _limit_shortcuts()
 
 

@@ -193,10 +193,10 @@ def test_a_limit_is_not_negative_and_may_be_larger_than_any_machine() -> None:
     assert gradbag.get_block_cache_limit() == 2**63 - 1
 
 
-def test_the_limit_is_a_quarter_of_a_gibibyte_or_an_eighth_of_what_there_is(python: Any) -> None:
+def test_the_limit_is_a_gibibyte_or_an_eighth_of_what_there_is(python: Any) -> None:
     done = python("import gradbag; print(gradbag.get_block_cache_limit(), gradbag.get_memory_limit())")
     limit, available = map(int, done.stdout.split())
-    assert limit == 2**28 or limit == pytest.approx(available / 8, rel=0.2)
+    assert limit == 2**30 or limit == pytest.approx(available / 8, rel=0.2)
 
 
 def test_without_compiled_kernels_there_is_a_limit_and_nothing_to_keep(python: Any) -> None:

@@ -1,0 +1,229 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/checked.hpp"
+#include "core/parallel.hpp"
+#include "core/types.hpp"
+#include "core/views.hpp"
+#include "kernels/segment_runs.hpp"
+#include "kernels/segment_scales.hpp"
+#include "simd/entry_loops.hpp"
+#include "simd/row_loops.hpp"
+
+// Adds scaled rows of a gradient where they belong if segments are sorted, as is the rule: the entries of a
+// segment are one run then, whose length is their number, and one pass does all.
+namespace gradbag {
+
+// Which rows a thread adds to.
+struct AllRows {};
+
+// Those of one of several threads, which take turns: neighbours are often alike in how many entries they get.
+class RowsInTurns {
+  public:
+    // The number of threads is a power of two.
+    RowsInTurns(std::size_t threads, std::size_t mine, std::size_t row_bytes)
+        : mask_(threads - 1), mine_(mine) {
+        // Two threads that write to one cache line would wait for each other, and lines are fetched in pairs.
+        constexpr std::size_t pair_of_lines = 128;
+        while ((std::max<std::size_t>(row_bytes, 1) << shift_) < pair_of_lines) ++shift_;
+    }
+
+    bool operator()(std::size_t row) const { return ((row >> shift_) & mask_) == mine_; }
+
+  private:
+    std::size_t mask_;
+    std::size_t mine_;
+    unsigned shift_ = 0;
+};
+
+// One thread's work: columns from `first_column` to `last_column` of the rows that it adds to.
+template <Lane T, Index I, Index S>
+class SortedScatter {
+  public:
+    SortedScatter(Matrix<const T> grad, std::span<const I> indices, std::span<const S> segment_ids,
+                  const CountScales<T>& scale, Matrix<T> output, std::size_t first_column,
+                  std::size_t last_column)
+        : grad_(grad),
+          indices_(indices),
+          segment_ids_(segment_ids),
+          scale_(scale),
+          output_(output),
+          first_column_(first_column),
+          columns_(last_column - first_column),
+          row_loops_(row_loops<T>()),
+          entry_loops_(entry_loops<I>()),
+          prefetched_(output.size() * sizeof(T) > kCachedBytes),
+          ends_(segment_ids, 0, segment_ids.size()) {}
+
+    // Returns false if something is out of order or out of range; what was added by then is of no use.
+    template <class Rows>
+    bool add_all(Rows rows) {
+        const std::size_t size = indices_.size();
+        std::size_t pause = kPartEntries;  // when the next checkpoint is due
+        for (std::size_t begin = 0; begin < size;) {
+            const std::size_t end = std::min(begin + kBatch, size);
+            if (!add_batch(begin, end, rows)) return false;
+            begin = end;
+            if (begin >= pause) {
+                checkpoint();
+                pause = begin + kPartEntries;
+            }
+        }
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t kBatch = 512;
+    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
+
+    template <class Rows>
+    bool add_batch(std::size_t begin, std::size_t end, Rows rows) {
+        constexpr bool all = std::same_as<Rows, AllRows>;
+        if constexpr (all) {
+            // Of the next batch some are asked for early, too. If one of them is bad it is not yet its turn.
+            const std::size_t later = prefetched_ ? std::min(kPrefetchDistance, indices_.size() - end) : 0;
+            known_ = end - begin + later;
+            if (!find_targets(begin, end + later)) {
+                known_ = end - begin;
+                if (later == 0 || !find_targets(begin, end)) return false;
+            }
+        }
+        for (std::size_t i = begin; i < end;) {
+            if (i == run_end_ && !begin_run(i)) return false;
+            const std::size_t first = i;
+            if (singles_ > 0) {
+                i = std::min(i + singles_, end);
+                singles_ -= i - first;
+                if constexpr (all) {
+                    add_singles(first - begin, i - first);
+                } else if (!add_own_singles(first, i, rows)) {
+                    return false;
+                }
+                if (singles_ == 0) end_singles(i);
+                continue;
+            }
+            source_count_ = 0;
+            std::size_t found = 0;  // targets of the runs
+            do {
+                if (i == run_end_ && !begin_run(i)) return false;
+                if (singles_ > 0) break;
+                const std::size_t run_begin = i;
+                i = std::min(run_end_, end);
+                std::size_t count = i - run_begin;
+                if constexpr (!all) {
+                    if (!find_own(run_begin, i, rows, found, count)) return false;
+                }
+                source_.count = static_cast<std::uint32_t>(count);
+                sources_[source_count_] = source_;
+                source_count_ += count > 0 ? 1 : 0;
+            } while (i < end);
+            const std::size_t offset = all ? first - begin : 0;
+            const std::size_t known = all ? known_ - offset : found;
+            row_loops_.scatter(
+                {sources_, source_count_, targets_ + offset, known, columns_, prefetched_, false});
+        }
+        return true;
+    }
+
+    // The first entry of a segment.
+    bool begin_run(std::size_t i) {
+        const S id = load_once(&segment_ids_[i]);
+        if (id < id_ || !in_range(id, grad_.rows)) [[unlikely]] {
+            return false;
+        }
+        id_ = id;
+        run_end_ = ends_.next();
+        const std::size_t segment = static_cast<std::size_t>(id);
+        source_ = {grad_.row(segment) + first_column_, scale_(run_end_ - i), 0};
+        if (run_end_ == i + 1) {
+            const std::size_t most = std::min({kBatch, indices_.size() - i, grad_.rows - segment});
+            const std::size_t count = count_singles(segment_ids_, i, most);
+            singles_ = count < kFewSingles ? 0 : count;
+            // The segment of the last, from which the next must not go back.
+            if (singles_ > 0) id_ = static_cast<S>(id + static_cast<S>(count - 1));
+        }
+        return true;
+    }
+
+    void end_singles(std::size_t end) {
+        run_end_ = end;
+        ends_.skip_to(end);
+    }
+
+    bool find_targets(std::size_t begin, std::size_t end) {
+        const auto base = reinterpret_cast<std::uintptr_t>(output_.data + first_column_);
+        return entry_loops_.find_rows(indices_.data() + begin, end - begin,
+                                      {base, output_.columns * sizeof(T), output_.rows}, targets_);
+    }
+
+    // Segments of one entry each, which are added as they are: their scale is 1.
+    void add_singles(std::size_t offset, std::size_t count) {
+        for (std::size_t k = 0; k < count; ++k) rows_[k] = source_.row + k * grad_.columns;
+        source_.row += count * grad_.columns;
+        row_loops_.add({rows_, targets_ + offset, count, known_ - offset, columns_, prefetched_});
+    }
+
+    template <class Rows>
+    bool add_own_singles(std::size_t begin, std::size_t end, Rows rows) {
+        const T* row = source_.row;
+        std::size_t found = 0;
+        bool good = true;
+        for (std::size_t i = begin; i < end; ++i, row += grad_.columns) {
+            const I index = load_once(&indices_[i]);
+            good &= in_range(index, output_.rows);
+            targets_[found] = output_.row(static_cast<std::size_t>(index)) + first_column_;
+            rows_[found] = row;
+            found += rows(static_cast<std::size_t>(index)) ? 1 : 0;
+        }
+        if (!good) return false;
+        source_.row = row;
+        row_loops_.add({rows_, targets_, found, found, columns_, prefetched_});
+        return true;
+    }
+
+    // Lists the own targets of a run, after `found` others. Whose a row is cannot be guessed, so there is no
+    // branch: it is overwritten by the next.
+    template <class Rows>
+    bool find_own(std::size_t begin, std::size_t end, Rows rows, std::size_t& found, std::size_t& count) {
+        T** const first = targets_ + found;
+        T** target = first;
+        bool good = true;
+        for (std::size_t i = begin; i < end; ++i) {
+            const I index = load_once(&indices_[i]);
+            good &= in_range(index, output_.rows);
+            *target = output_.row(static_cast<std::size_t>(index)) + first_column_;
+            target += rows(static_cast<std::size_t>(index)) ? 1 : 0;
+        }
+        count = static_cast<std::size_t>(target - first);
+        found += count;
+        return good;
+    }
+
+    Matrix<const T> grad_;
+    std::span<const I> indices_;
+    std::span<const S> segment_ids_;
+    const CountScales<T>& scale_;
+    Matrix<T> output_;
+    std::size_t first_column_;
+    std::size_t columns_;
+    const RowLoops<T>& row_loops_;
+    const EntryLoops<I>& entry_loops_;
+    bool prefetched_;  // the targets
+    RunEnds<S> ends_;
+    S id_ = 0;
+    std::size_t run_end_ = 0;  // of the run in hand
+    std::size_t singles_ = 0;  // those of one entry that are still to be added
+    Source<T> source_{};       // of the run in hand, or of the first of these
+    std::size_t source_count_ = 0;
+    std::size_t known_ = 0;  // targets that were looked up
+    Source<T> sources_[kBatch];
+    const T* rows_[kBatch];
+    T* targets_[kBatch + kPrefetchDistance];
+};
+
+}  // namespace gradbag
