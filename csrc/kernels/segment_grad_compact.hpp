@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -82,8 +83,9 @@ void segment_grad_compact(const Plan& plan, Combiner combiner, Matrix<const T> g
             }
             const ScatterShares<T> shares(ranked->ranks.size(), output);
             clear_all(output, shares.parts());
-            scatter_sorted(combiner, grad, ranked->ranks_to_scatter(), ranked->segments_to_scatter(), output,
-                           shares);
+            const bool sorted = scatter_sorted(combiner, grad, ranked->ranks_to_scatter(),
+                                               ranked->segments_to_scatter(), output, shares);
+            if (!sorted) throw std::logic_error("entries are not as they were when the plan was made");
             return;
         }
     }

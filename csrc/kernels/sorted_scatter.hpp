@@ -104,7 +104,6 @@ class SortedScatter {
                 } else if (!add_own_singles(first, i, rows)) {
                     return false;
                 }
-                if (singles_ == 0) end_singles(i);
                 continue;
             }
             source_count_ = 0;
@@ -144,15 +143,14 @@ class SortedScatter {
             const std::size_t most = std::min({kBatch, indices_.size() - i, grad_.rows - segment});
             const std::size_t count = count_singles(segment_ids_, i, most);
             singles_ = count < kFewSingles ? 0 : count;
-            // The segment of the last, from which the next must not go back.
-            if (singles_ > 0) id_ = static_cast<S>(id + static_cast<S>(count - 1));
+            if (singles_ > 0) {
+                // The segment of the last, from which the next must not go back.
+                id_ = static_cast<S>(id + static_cast<S>(count - 1));
+                run_end_ = i + count;
+                ends_.skip_to(run_end_);
+            }
         }
         return true;
-    }
-
-    void end_singles(std::size_t end) {
-        run_end_ = end;
-        ends_.skip_to(end);
     }
 
     bool find_targets(std::size_t begin, std::size_t end) {
@@ -216,7 +214,7 @@ class SortedScatter {
     bool prefetched_;  // the targets
     RunEnds<S> ends_;
     S id_ = 0;
-    std::size_t run_end_ = 0;  // of the run in hand
+    std::size_t run_end_ = 0;  // of the run in hand, or of those of one entry
     std::size_t singles_ = 0;  // those of one entry that are still to be added
     Source<T> source_{};       // of the run in hand, or of the first of these
     std::size_t source_count_ = 0;

@@ -53,6 +53,19 @@ def bags(rng: np.random.Generator, columns: int, rows: int = 4_003) -> dict[str,
     }
 
 
+def single_bags(rng: np.random.Generator, columns: int, rows: int) -> dict[str, Any]:
+    """Bags of one id, mostly: some are empty, some hold three."""
+    sizes = rng.choice([1, 0, 3], 30_011, p=[0.98, 0.01, 0.01])
+    segment_ids = np.repeat(np.arange(len(sizes)), sizes)
+    return {
+        **bags(rng, columns, rows),
+        "grad": rng.standard_normal((len(sizes), columns)) * 100,
+        "indices": rng.integers(0, rows, len(segment_ids)),
+        "segment_ids": segment_ids,
+        "num_segments": np.array(len(sizes) + 5),
+    }
+
+
 def mixed(bags: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """The same with segments in no order, which only gradients allow."""
     return {**{n: a for n, a in bags.items() if n != "data"}, "segment_ids": rng.permutation(bags["segment_ids"])}
@@ -102,6 +115,8 @@ def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     """Inputs for any op whose arguments one of the families has."""
     rng = np.random.default_rng(seed)
     families = [(f"{width} columns", bags(rng, width)) for width in WIDTHS]
+    families += [(f"bags of one, {width} columns", single_bags(rng, width, 4_003)) for width in (8, 33)]
+    families += [("bags of one, many rows", single_bags(rng, 4, 300_007))]
     families += [("many rows", bags(rng, 4, rows=300_007)), ("segments in no order", mixed(bags(rng, 8), rng))]
     families += [(f"rows sorted={s}", rows(rng, s)) for s in (True, False)]
     families += [(f"window sorted={s}", windows(rng, s)) for s in (True, False)]

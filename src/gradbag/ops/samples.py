@@ -36,6 +36,8 @@ def bags(rng: Rng) -> Iterator[Bags]:
     yield make(1, (4,), [9, 10, 2])  # one row again and again, both sides of the reciprocal
     yield make(30, (2, 3), [7, 8, 9, 16, 17, 25])  # every head of the blocked sum, two inner axes
     yield make(6, (), [2, 1])  # no inner axis
+    yield make(6, (3,), 9 * [1])  # bags of one
+    yield make(5, (2,), [*(5 * [1]), 0, *(4 * [1]), 3, 1, 1, 2, *(6 * [1]), 2])  # bags of one beside others
     yield make(3, (67,), [2, 5])  # columns beyond a multiple of eight
     yield make(4, (0,), [1, 2])  # no columns
     yield make(4, (3,), [])  # no entries
