@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -64,12 +65,19 @@ struct Pieces {
 // Calls body(begin, end, slot) for the pieces of [0, size); one position is `work` elements of work.
 template <class Body>
 void parallel_ranges(std::size_t size, std::size_t work, Body&& body) {
-    // Small enough to share evenly and to be interrupted, large enough that taking it costs nothing.
-    constexpr std::size_t piece_work = std::size_t{1} << 16;
-    const Pieces pieces(size, piece_work / (work > 0 ? work : 1));
-    parallel_for(
-        pieces.count(), threads_for(size * (work > 0 ? work : 1)),
-        [&](std::size_t piece, std::size_t slot) { body(pieces.begin(piece), pieces.end(piece), slot); });
+    // Small enough to share evenly and to be interrupted, large enough that to begin one costs nothing.
+    constexpr std::size_t smallest = std::size_t{1} << 14;
+    constexpr std::size_t largest = std::size_t{1} << 18;
+    constexpr std::size_t shares = 8;  // of each thread
+    const std::size_t position_work = work > 0 ? work : 1;
+    const std::size_t total = size * position_work;
+    const std::size_t threads = threads_for(total);
+    const std::size_t piece_work =
+        threads == 1 ? largest : std::clamp(total / (shares * threads), smallest, largest);
+    const Pieces pieces(size, piece_work / position_work);
+    parallel_for(pieces.count(), threads, [&](std::size_t piece, std::size_t slot) {
+        body(pieces.begin(piece), pieces.end(piece), slot);
+    });
 }
 
 }  // namespace gradbag

@@ -107,7 +107,8 @@ class Ahead {
         for (std::size_t at = (Known + kLine - 1) / kLine * kLine; at < bytes_; at += kLine) {
             prefetch_line(begin + at);
         }
-        prefetch_line(begin + bytes_ - 1);  // of a row that does not begin with a line
+        // The last line, unless rows are whole lines: which they all are or none is, so that it is guessed.
+        if (bytes_ % kLine != 0 || begin % kLine != 0) prefetch_line(begin + bytes_ - 1);
     }
 
     std::size_t distance() const { return kPrefetchDistance; }
