@@ -37,20 +37,39 @@ using CompactWork = std::variant<SegmentGroups, RankedEntries>;
 
 namespace detail {
 
-// Whether rows are better added one by one than grouped by a sort. They are while all possible rows stay in a
-// cache, and beyond it while the gradient, whose rows a sort would ask for in no order, is not much smaller.
-// Many threads share a sort better.
-template <class Word>
-bool worth_ranking(const UnsortedEntries<Word>& all, GradRows grad) {
-    constexpr std::size_t most_threads = 4;
-    constexpr std::size_t most_keys = std::size_t{1} << 25;  // a loop over more would keep Ctrl-C waiting
-    constexpr std::size_t cached_bytes = std::size_t{16} << 20;
-    constexpr std::size_t most_segments = std::size_t{1} << 31;  // which are read as signed
-    const std::size_t keys = std::size_t{all.largest} + 1;
-    return grad.rows <= most_segments && grad.added_as_is && all.payloads_sorted && !all.sorted &&
-           num_threads() <= most_threads && keys <= most_keys && keys / 8 <= all.keys.size() &&
-           (keys / 16 <= grad.rows || keys <= cached_bytes / std::max<std::size_t>(grad.row_bytes, 1));
-}
+// Rows are better added one by one than grouped by a sort while those that occur stay in a cache, and beyond
+// it while the gradient, whose rows a sort would ask for in no order, is not much smaller. Many threads share
+// a sort better.
+class RankingChoice {
+  public:
+    RankingChoice(const UnsortedEntries<std::uint32_t>& all, GradRows grad)
+        : keys_(std::size_t{all.largest} + 1),
+          entries_(all.keys.size()),
+          most_cached_(kCachedBytes / std::max<std::size_t>(grad.row_bytes, 1)),
+          large_gradient_(keys_ / 16 <= grad.rows),
+          possible_(grad.added_as_is && grad.rows <= kMostSegments && all.payloads_sorted && !all.sorted &&
+                    num_threads() <= kMostThreads && keys_ <= kMostKeys && keys_ / 8 <= entries_) {}
+
+    // Whether it is worth counting the keys that occur. Few entries or keys are enough to know; often a
+    // quarter of the entries have different ones.
+    bool likely() const {
+        return possible_ && (large_gradient_ || std::min(keys_, entries_) / 4 <= most_cached_);
+    }
+
+    bool worthwhile(std::size_t occurring) const { return large_gradient_ || occurring <= most_cached_; }
+
+  private:
+    static constexpr std::size_t kMostThreads = 4;
+    static constexpr std::size_t kMostKeys = std::size_t{1} << 25;      // more would keep Ctrl-C waiting
+    static constexpr std::size_t kMostSegments = std::size_t{1} << 31;  // which are read as signed
+    static constexpr std::size_t kCachedBytes = std::size_t{24} << 20;
+
+    std::size_t keys_;
+    std::size_t entries_;
+    std::size_t most_cached_;
+    bool large_gradient_;
+    bool possible_;
+};
 
 }  // namespace detail
 
@@ -62,9 +81,13 @@ Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const
     const SegmentEntries<I, S> entries(indices, static_cast<std::size_t>(rows), segment_ids, grad.rows);
     return entries.read_all([&]<class Word>(UnsortedEntries<Word> all) -> Plan {
         if constexpr (std::same_as<Word, std::uint32_t>) {
-            if (detail::worth_ranking(all, grad)) {
-                RankedEntries ranked = rank_entries(std::move(all));
-                return {{static_cast<std::int64_t>(ranked.count)}, CompactWork(std::move(ranked))};
+            const detail::RankingChoice ranking(all, grad);
+            if (ranking.likely()) {
+                const KeyRanks ranks(all);
+                if (ranking.worthwhile(ranks.count())) {
+                    return {{static_cast<std::int64_t>(ranks.count())},
+                            CompactWork(ranks.rank(std::move(all)))};
+                }
             }
         }
         SegmentGroups groups = group_by_index(combiner, std::move(all), grad.rows);

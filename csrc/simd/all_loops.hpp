@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simd/entry_loops_impl.hpp"
 #include "simd/levels.hpp"
 #include "simd/row_loops_impl.hpp"
 
@@ -17,7 +18,7 @@ AllLoops all_loops() {
             loops_of<Level, std::uint64_t>(),
             Level::template entries<std::int32_t>(),
             Level::template entries<std::int64_t>(),
-            zeros_past_caches<Level>};
+            rank_numbers<Level>, zeros_past_caches<Level>};
 }
 
 }  // namespace gradbag::simd

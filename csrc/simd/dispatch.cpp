@@ -67,6 +67,10 @@ void stream_zeros(void* to, std::size_t bytes) {
     std::memset(begin + before + lines, 0, bytes - before - lines);
 }
 
+void rank_numbers(std::uint32_t* numbers, std::size_t count, const RankWord* words) {
+    chosen_loops().rank_numbers(numbers, count, words);
+}
+
 // One for each lane type.
 template <>
 const RowLoops<half>& row_loops() {

@@ -31,4 +31,13 @@ struct EntryLoops {
 template <Index I>
 const EntryLoops<I>& entry_loops();
 
+// Which of 64 numbers occur, and how many occur below them.
+struct RankWord {
+    std::uint64_t occurs;
+    std::uint32_t before;
+};
+
+// Replaces each number by how many occur below it.
+void rank_numbers(std::uint32_t* numbers, std::size_t count, const RankWord* words);
+
 }  // namespace gradbag

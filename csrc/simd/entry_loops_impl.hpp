@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,6 +46,17 @@ struct PlainEntries {
         return static_cast<std::uint64_t>(ids[position]) - static_cast<std::uint64_t>(ids[0]) == position;
     }
 };
+
+// With an instruction that counts bits, where the level has one.
+template <class Level>
+void rank_numbers(std::uint32_t* __restrict numbers, std::size_t count, const RankWord* __restrict words) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t number = numbers[i];
+        const RankWord word = words[number / 64];
+        const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;
+        numbers[i] = word.before + static_cast<std::uint32_t>(std::popcount(word.occurs & below));
+    }
+}
 
 template <class Entries, Index I>
 EntryLoops<I> entry_loops_of() {

@@ -19,6 +19,7 @@ struct AllLoops {
     RowLoops<std::uint64_t> of_uint64;
     EntryLoops<std::int32_t> of_int32;
     EntryLoops<std::int64_t> of_int64;
+    void (*rank_numbers)(std::uint32_t* numbers, std::size_t count, const RankWord* words);
     void (*zeros_past_caches)(std::uint8_t* to, std::size_t bytes);
 };
 
