@@ -68,7 +68,9 @@ inline constexpr std::size_t kFewSingles = 4;
 // other without a gap: as where every bag holds one id.
 template <Index S>
 std::size_t count_singles(std::span<const S> ids, std::size_t begin, std::size_t most) {
-    const std::size_t count = entry_loops<S>().count_consecutive(ids.data() + begin, most);
+    // None, if another thread changes the first while it is compared with itself.
+    const std::size_t count =
+        std::max<std::size_t>(entry_loops<S>().count_consecutive(ids.data() + begin, most), 1);
     const std::size_t end = begin + count;
     // The last may be the first of several.
     return end < ids.size() && load_once(&ids[end]) == load_once(&ids[end - 1]) ? count - 1 : count;

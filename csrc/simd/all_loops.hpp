@@ -18,7 +18,8 @@ AllLoops all_loops() {
             loops_of<Level, std::uint64_t>(),
             Level::template entries<std::int32_t>(),
             Level::template entries<std::int64_t>(),
-            rank_numbers<Level>, zeros_past_caches<Level>};
+            rank_numbers<Level>,
+            zeros_past_caches<Level>};
 }
 
 }  // namespace gradbag::simd

@@ -20,7 +20,7 @@ struct EntryLoops {
     // Lists the positions in [begin, end), counted from `begin`, at which an id differs from the one before
     // it, and returns how many there are. `begin` is not 0.
     std::size_t (*find_edges)(const I* ids, std::size_t begin, std::size_t end, std::uint32_t* edges);
-    // How many of the ids are the first, the first + 1, and so on. At least 1 if there is one.
+    // How many of the ids are the first, the first + 1, and so on.
     std::size_t (*count_consecutive)(const I* ids, std::size_t count);
     // Writes pointers to the rows with these indices to `rows`, an array of pointers of any type. Returns
     // false if one is not in the table: then some pointers mean nothing. Each index is read once.

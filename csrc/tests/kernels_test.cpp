@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <span>
 #include <thread>
@@ -274,13 +275,11 @@ void test_while_changing(Int64s& array, Call call) {
     scribbler.join();
 }
 
-void test_changing_indices() {
-    constexpr std::size_t rows = 8;
+void test_changing_indices(std::size_t rows, Int64s segment_ids) {
     const Floats data(rows, 1.0f);
     const auto grad = table(data, 1);
     Floats output(rows);
-    Int64s indices(6, 1);
-    Int64s segment_ids(6, 1);
+    Int64s indices(segment_ids.size(), 1);
     const auto at = view(indices);
     const auto ids = view(segment_ids);
     test_while_changing(indices,
@@ -291,7 +290,7 @@ void test_changing_indices() {
     test_while_changing(segment_ids,
                         [&] { segment_grad(Combiner::mean, grad, at, ids, into_table(output, 1)); });
     test_while_changing(indices, [&] {
-        const std::int32_t bound = rows;
+        const std::int32_t bound = static_cast<std::int32_t>(rows);
         const Plan plan =
             segment_grad_compact_plan(Combiner::mean, GradRows{rows, sizeof(float), true}, at, ids, bound);
         Int64s unique(static_cast<std::size_t>(plan.sizes[0]));
@@ -321,6 +320,9 @@ int main() {
     test_rows_without_bytes();
     test_fill_empty_rows();
     test_slice();
-    test_changing_indices();
+    test_changing_indices(8, Int64s(6, 1));
+    Int64s singles(700);
+    std::iota(singles.begin(), singles.end(), 0);
+    test_changing_indices(700, singles);
     std::puts("all kernels as expected");
 }
