@@ -119,6 +119,13 @@ test-browser: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STUDIO_P
 test-crash: $(STAMPS)/package $(STAMPS)/test-core ## Kill the studio a hundred times; no work may be lost
 	$(PYTEST) tests/studio/server/test_crash.py $(PYTEST_ARGS)
 
+.PHONY: test-sanitizers
+test-sanitizers: $(STAMPS)/build ## Run the kernels under the address and undefined-behaviour sanitizers, while others write to their inputs
+	$(BIN)/cmake -S . -B build/sanitizers -DGRADBAG_BUILD_TESTS=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	$(BIN)/cmake --build build/sanitizers --target kernels_test --parallel 2
+	build/sanitizers/kernels_test
+	GRADBAG_SIMD=baseline build/sanitizers/kernels_test
+
 .PHONY: test-mutation
 test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose, ten minutes long; the tests must notice
 	$(BIN)/python tests/mutation/run.py
