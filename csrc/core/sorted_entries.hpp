@@ -4,10 +4,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "core/bucketed_entries.hpp"
 #include "core/buffer.hpp"
 #include "core/counting_sort.hpp"
 #include "core/parallel.hpp"
@@ -28,10 +30,10 @@ struct SortedEntries {
     bool in_order() const { return positions.size() == 0; }
 };
 
-using AnySortedEntries = std::variant<SortedEntries<std::uint32_t>, SortedEntries<std::uint64_t>>;
+using AnyEntries = std::variant<SortedEntries<std::uint32_t>, SortedEntries<std::uint64_t>, BucketedEntries>;
 
-inline std::size_t count_groups(const AnySortedEntries& sorted) {
-    return std::visit([](const auto& entries) { return entries.groups_before.back(); }, sorted);
+inline std::size_t count_groups(const AnyEntries& any) {
+    return std::visit([](const auto& entries) { return entries.groups_before.back(); }, any);
 }
 
 namespace detail {
@@ -83,21 +85,29 @@ void sort_unsorted(UnsortedEntries<Word>& all, Buffer<Word>& positions) {
 }
 
 template <class Word, class Read>
-SortedEntries<Word> sort_words(std::size_t count, const Read& read) {
+AnyEntries arrange_words(std::size_t count, std::size_t key_bound, const Read& read) {
     UnsortedEntries<Word> all = read_entries<Word, false>(count, read);
+    if constexpr (std::is_same_v<Word, BucketedEntries::Word>) {
+        if (!all.sorted && worth_buckets(count, key_bound)) {
+            return bucket_entries(std::move(all.keys), key_bound);
+        }
+    }
     Buffer<Word> positions(all.sorted ? 0 : count);
     if (!all.sorted) sort_unsorted(all, positions);
     std::vector<std::size_t> groups_before = groups_before_parts(all.keys);
-    return {std::move(all.keys), std::move(positions), std::move(groups_before)};
+    return SortedEntries<Word>{std::move(all.keys), std::move(positions), std::move(groups_before)};
 }
 
 }  // namespace detail
 
-// Sorts entries 0 .. count - 1, with keys below key_bound.
+// Groups entries 0 .. count - 1 by their keys, which are below key_bound: into buckets, or sorted if they are
+// in order already, or if the keys lie too far apart for buckets.
 template <class Read>
-AnySortedEntries sort_entries(std::size_t count, std::size_t key_bound, const Read& read) {
-    if (fits_short_words(key_bound, count, count)) return detail::sort_words<std::uint32_t>(count, read);
-    return detail::sort_words<std::uint64_t>(count, read);
+AnyEntries arrange_entries(std::size_t count, std::size_t key_bound, const Read& read) {
+    if (fits_short_words(key_bound, count, count)) {
+        return detail::arrange_words<std::uint32_t>(count, key_bound, read);
+    }
+    return detail::arrange_words<std::uint64_t>(count, key_bound, read);
 }
 
 }  // namespace gradbag
