@@ -27,6 +27,9 @@ namespace detail {
 inline constexpr std::size_t kSumBlock = 1024;
 inline constexpr std::size_t kSumLanes = 8;
 
+// Up to this many of the 64 positions of a word are added one by one; more are added eight at a time.
+inline constexpr int kFewUnvisited = 16;
+
 template <Lane T>
 using DefaultSum = std::conditional_t<std::unsigned_integral<T>, T, double>;
 
@@ -118,6 +121,17 @@ void add_unvisited(const T* values, unsigned visited, std::size_t count, Default
     }
 }
 
+// The same for the positions of a word that were not visited, one by one. To leave out those that were gives
+// the same bits: +0 changes no lane, since lanes start from +0 and so never become -0.
+template <std::size_t Components, Lane T>
+void add_few(const T* values, std::uint64_t unvisited, DefaultSum<T>* lanes) {
+    for (; unvisited != 0; unvisited &= unvisited - 1) {
+        const std::size_t position = static_cast<std::size_t>(std::countr_zero(unvisited));
+        DefaultSum<T>& lane = lanes[position % kSumLanes];
+        lane = add(lane, static_cast<DefaultSum<T>>(widen(values[position * Components])));
+    }
+}
+
 // `values` points at the component to be summed.
 template <std::size_t Components, Lane T>
 DefaultSum<T> sum_block(const T* values, const VisitedSet& visited, std::size_t begin, std::size_t end) {
@@ -127,6 +141,10 @@ DefaultSum<T> sum_block(const T* values, const VisitedSet& visited, std::size_t 
         // Adding +0 to lanes that started from +0 would change nothing.
         if (gone == ~std::uint64_t{0}) continue;
         const std::size_t word_end = std::min<std::size_t>(word_begin + 64, end);
+        if (word_end - word_begin == 64 && std::popcount(~gone) <= kFewUnvisited) {
+            add_few<Components>(values + word_begin * Components, ~gone, lanes);
+            continue;
+        }
         for (std::size_t position = word_begin; position < word_end; position += kSumLanes, gone >>= 8) {
             const unsigned eight = static_cast<unsigned>(gone & 0xffu);
             const T* const from = values + position * Components;

@@ -95,14 +95,15 @@ def _row_lists(rng: Rng) -> Iterator[tuple[Any, int]]:
     yield np.array([], np.int64), 0
     yield np.array([900, 3, 900, 3, 512, 900]), 1000  # few, far apart and out of order
     yield rng.integers(0, 50, 80), 60
+    yield np.array([0, 50, 50, 99]), 120  # in order and far apart
     yield np.sort(rng.integers(0, 3000, 1500)), 3000
 
 
 def sparse_rows(rng: Rng) -> Iterator[Inputs]:
     for rows_of, rows in _row_lists(rng):
-        for rank in (1, 2, 3):
+        for rank in (1, 2, 3, 5):
             indices = np.stack([rows_of, *rng.integers(0, 7, (rank - 1, len(rows_of)))], 1)
-            shape = np.array([rows, 7, 7][:rank])
+            shape = np.array([rows, 7, 7, 7, 7][:rank])
             default = values(rng).reshape(())
             yield {
                 "indices": indices,
@@ -130,6 +131,7 @@ def fill_gradients(rng: Rng) -> Iterator[Inputs]:
             "grad_values": grad,
         }  # the default gets everything
         yield {"reverse_index_map": rng.permutation(count), "grad_values": grad}  # and here nothing
+        yield {"reverse_index_map": rng.permutation(count)[count // 9 :], "grad_values": grad}  # a little of it
         if count:
             yield {"reverse_index_map": rng.integers(0, count, count + 3), "grad_values": grad}  # named twice
 
