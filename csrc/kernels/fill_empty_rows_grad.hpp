@@ -5,10 +5,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include "core/buffer.hpp"
 #include "core/checked.hpp"
 #include "core/constants.hpp"
 #include "core/parallel.hpp"
@@ -27,8 +29,15 @@ namespace detail {
 inline constexpr std::size_t kSumBlock = 1024;
 inline constexpr std::size_t kSumLanes = 8;
 
-// Up to this many of the 64 positions of a word are added one by one; more are added eight at a time.
-inline constexpr int kFewUnvisited = 16;
+// Few of the 64 positions of a word are added one by one, many eight at a time. Counted by hand: without an
+// instruction for it, which not every CPU has, std::popcount is a call.
+inline bool few_bits(std::uint64_t bits) {
+    constexpr std::uint64_t ones = ~std::uint64_t{0};
+    bits -= (bits >> 1) & (ones / 3);
+    bits = (bits & (ones / 5)) + ((bits >> 2) & (ones / 5));
+    bits = (bits + (bits >> 4)) & (ones / 17);
+    return (bits * (ones / 255)) >> 56 <= 16;
+}
 
 template <Lane T>
 using DefaultSum = std::conditional_t<std::unsigned_integral<T>, T, double>;
@@ -36,7 +45,9 @@ using DefaultSum = std::conditional_t<std::unsigned_integral<T>, T, double>;
 // One bit for each position.
 class VisitedSet {
   public:
-    explicit VisitedSet(std::size_t positions) : words_(positions / kWordBits + 1) {}
+    explicit VisitedSet(std::size_t positions) : words_(positions / kWordBits + 1) {
+        std::memset(words_.data(), 0, words_.size() * sizeof(std::uint64_t));
+    }
 
     // Adds another set of as many positions.
     void merge(const VisitedSet& other) {
@@ -75,7 +86,7 @@ class VisitedSet {
     };
 
   private:
-    std::vector<std::uint64_t> words_;
+    Buffer<std::uint64_t> words_;
 };
 
 template <bool Prefetch, std::size_t Components, Lane T>
@@ -141,7 +152,7 @@ DefaultSum<T> sum_block(const T* values, const VisitedSet& visited, std::size_t 
         // Adding +0 to lanes that started from +0 would change nothing.
         if (gone == ~std::uint64_t{0}) continue;
         const std::size_t word_end = std::min<std::size_t>(word_begin + 64, end);
-        if (word_end - word_begin == 64 && std::popcount(~gone) <= kFewUnvisited) {
+        if (word_end - word_begin == 64 && few_bits(~gone)) {
             add_few<Components>(values + word_begin * Components, ~gone, lanes);
             continue;
         }
@@ -195,7 +206,8 @@ void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matri
     const Pieces parts(entries, std::size_t{1} << 14);
     const std::size_t threads =
         std::min({threads_for(entries), most_sets, std::max<std::size_t>(parts.count(), 1)});
-    std::vector<detail::VisitedSet> sets(threads, detail::VisitedSet(grad_values.rows));
+    std::vector<detail::VisitedSet> sets;
+    for (std::size_t slot = 0; slot < threads; ++slot) sets.emplace_back(grad_values.rows);
     with_constant<1, 2>(grad_values.columns, [&](auto components) {
         parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t slot) {
             const std::size_t begin = parts.begin(part);
