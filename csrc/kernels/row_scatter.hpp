@@ -92,12 +92,13 @@ template <Lane T>
 struct ScatterShares {
     ScatterShares(std::size_t entries, Matrix<T> output)
         : threads(threads_for(entries * output.columns)),
-          blocks{output.columns, std::min(threads, std::max<std::size_t>(output.columns / kNarrowest, 1))},
-          by_rows(blocks.count < threads && output.size() * sizeof(T) > kCachedBytes) {}
+          blocks{output.columns, std::min(threads, most_blocks(output))},
+          by_rows(blocks.count < threads && (output.size() * sizeof(T) > kCachedBytes ||
+                                             output.columns * sizeof(T) >= kSharedRowBytes)) {}
 
     std::size_t threads;
     ColumnBlocks<T> blocks;
-    // In a cache one thread is as fast, since each has to read all entries.
+    // In a cache one thread is as fast with short rows, since each has to read all entries.
     bool by_rows;
     // Each thread reads all and leaves out what is not its own: many would read more than they add.
     bool filtered() const { return by_rows && threads <= kMostFilters; }
@@ -105,7 +106,20 @@ struct ScatterShares {
     std::size_t parts() const { return filtered() ? std::bit_floor(threads) : blocks.count; }
 
   private:
-    static constexpr std::size_t kNarrowest = 16;  // columns of a thread
+    // Where blocks do not meet at the edge of a cache line, two threads write to one line of each row and
+    // wait for each other: only long rows can bear that.
+    static std::size_t most_blocks(Matrix<T> output) {
+        constexpr std::size_t line = 64;
+        constexpr std::size_t long_row = 512;
+        const std::size_t row_bytes = output.columns * sizeof(T);
+        const bool whole_lines =
+            row_bytes % line == 0 && reinterpret_cast<std::uintptr_t>(output.data) % line == 0;
+        return whole_lines || row_bytes >= long_row ? std::max<std::size_t>(output.columns / kNarrowest, 1)
+                                                    : 1;
+    }
+
+    static constexpr std::size_t kNarrowest = 16;        // columns of a thread
+    static constexpr std::size_t kSharedRowBytes = 256;  // of rows that are shared in a cache, too
     static constexpr std::size_t kMostFilters = 4;
     static constexpr std::size_t kCachedBytes = std::size_t{4} << 20;
 };

@@ -429,9 +429,9 @@ struct ScatterAhead {
 };
 
 // The product is made once for all targets of a row, and stays in registers.
-template <class Level, Lane T, std::size_t Packs>
+template <class Level, Lane T, std::size_t Bytes, std::size_t Packs>
 [[gnu::noinline]] void scatter_tile(const Scatter<T>& all) {
-    using C = Columns<Level, T, Level::template bytes_for<T>>;
+    using C = Columns<Level, T, Bytes>;
     const ScatterAhead<Level, T> ahead(all);
     const Tile tile{0, all.columns - C::lanes, 0};
     std::size_t i = 0;
@@ -479,20 +479,23 @@ template <class Level, Lane T, std::size_t Packs = kMostProducts>
     if constexpr (Packs > 1) {
         if (packs < Packs) return scatter_packs<Level, T, Packs - 1>(packs, all);
     }
-    scatter_tile<Level, T, Packs>(all);
+    scatter_tile<Level, T, Level::template bytes_for<T>, Packs>(all);
 }
 
 template <class Level, Lane T>
 void scatter_rows(const Scatter<T>& all) {
     constexpr std::size_t lanes = Level::template bytes_for<T> / sizeof(T);
+    if (all.columns > lanes / 2 && all.columns < lanes) {
+        return scatter_tile<Level, T, Level::template bytes_for<T> / 2, 2>(all);
+    }
     if (all.columns < lanes || all.columns > kMostProducts * lanes) return scatter_any<Level, T>(all);
     scatter_packs<Level, T>((all.columns + lanes - 1) / lanes, all);
 }
 
 // One row added to one target, and so on.
-template <class Level, Lane T, std::size_t Packs>
+template <class Level, Lane T, std::size_t Bytes, std::size_t Packs>
 [[gnu::noinline]] void add_tile(const RowPairs<T>& all) {
-    using C = Columns<Level, T, Level::template bytes_for<T>>;
+    using C = Columns<Level, T, Bytes>;
     const Tile tile{0, all.columns - C::lanes, 0};
     const T* const* const rows = all.rows;
     T* const* const targets = all.targets;
@@ -528,12 +531,15 @@ template <class Level, Lane T, std::size_t Packs = kMostProducts>
     if constexpr (Packs > 1) {
         if (packs < Packs) return add_packs<Level, T, Packs - 1>(packs, all);
     }
-    add_tile<Level, T, Packs>(all);
+    add_tile<Level, T, Level::template bytes_for<T>, Packs>(all);
 }
 
 template <class Level, Lane T>
 void add_rows(const RowPairs<T>& all) {
     constexpr std::size_t lanes = Level::template bytes_for<T> / sizeof(T);
+    if (all.columns > lanes / 2 && all.columns < lanes) {
+        return add_tile<Level, T, Level::template bytes_for<T> / 2, 2>(all);
+    }
     if (all.columns < lanes || all.columns > kMostProducts * lanes) return add_any<Level, T>(all);
     add_packs<Level, T>((all.columns + lanes - 1) / lanes, all);
 }

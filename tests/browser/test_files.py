@@ -28,6 +28,14 @@ def python(program: str, *arguments: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+ALL_IN_VIEW = """() => {
+    const canvas = document.querySelector(".canvas").getBoundingClientRect();
+    const blocks = [...document.querySelectorAll(".react-flow__node-block")].map((block) => block.getBoundingClientRect());
+    return blocks.length > 3 && blocks.every((block) =>
+        block.top >= canvas.top && block.bottom <= canvas.bottom && block.left >= canvas.left && block.right <= canvas.right);
+}"""
+
+
 def test_the_seed_pages_come_first_and_show_their_results(desk: Desk) -> None:
     examples = desk.page.get_by_role("region", name="An empty page").get_by_role("listitem")
     assert examples.all_inner_texts()[:2] == [SEED, "SparseSegmentSqrtNGrad"]
@@ -42,6 +50,7 @@ def test_a_first_visit_finds_the_seed_page_with_its_results(studio: Studio, open
     desk = open_desk(f"{studio.address}&first")
     expect(desk.block("mean_grad")).to_have_attribute("data-state", "done")
     assert numbers(desk.rows("mean_grad")) == MEAN_GRAD
+    desk.page.wait_for_function(ALL_IN_VIEW)  # though the blocks have grown by their values
     desk.save_as("mine")
     again = open_desk(desk.page.url.partition("#")[0], beside=desk)
     expect(again.page.get_by_role("region", name="An empty page")).to_be_visible()  # there is work of one's own now

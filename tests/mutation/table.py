@@ -29,35 +29,27 @@ FEWER_TYPES: dict[str, list[tuple[str, str]]] = {
 NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/kernels/segment_reduce.hpp", "segment_reduce"): [
         ("kFirstDivided = 10", "kFirstDivided = 9", "nine rows are divided instead of multiplied by a reciprocal"),
-        (
-            "set_finish(combiner_, count, run)",
-            "set_finish(combiner_, count + 1, run)",
-            "a run counts one row too many",
-        ),
-        (
-            "table_.rows, {segment_input::indices",
-            "table_.rows + 1, {segment_input::indices",
-            "one index too many is allowed",
-        ),
+        ("finish_(count, run)", "finish_(count + 1, run)", "a run counts one row too many"),
+        ("sizeof(T), table_.rows}", "sizeof(T), table_.rows + 1}", "one index too many is allowed"),
         ("clear_rows(output, finished, segment);", ";", "rows of skipped segments are not cleared"),
         ("clear_rows(output, finished, output.rows);", ";", "rows after the last segment are not cleared"),
-        (
-            "static_cast<std::size_t>(id) < finished",
-            "static_cast<std::size_t>(id) + 2 < finished",
-            "ids may decrease by one",
-        ),
         (
             "[&] { reduce.look_up(begin + 1); }",
             "[] {}",
             "a bad segment id is told before a bad index of the same entry",
         ),
     ],
-    ("csrc/kernels/segment_grad.hpp", "segment_grad"): [
+    ("csrc/kernels/segment_runs.hpp", "segment_reduce"): [
         (
-            "clear_all(output);\n    if constexpr",
-            "if constexpr",
-            "the output does not start from zeros",
+            "static_cast<std::size_t>(id) < finished",
+            "static_cast<std::size_t>(id) + 2 < finished",
+            "ids may decrease by one",
         ),
+        ("? count - 1 : count;", "? count : count;", "the first of several counts as alone"),
+        ("edges_[taken_] <= begin", "edges_[taken_] < begin", "a run that was passed over comes again"),
+    ],
+    ("csrc/kernels/segment_grad.hpp", "segment_grad"): [
+        ("clear_all(output, shares.parts());", "", "the output does not start from zeros"),
         (
             "counted = combiner != Combiner::sum",
             "counted = combiner == Combiner::mean",
@@ -76,14 +68,15 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ],
     ("csrc/kernels/row_scatter.hpp", "segment_grad"): [
         ("output_.row(entry.index)", "output_.row(entry.segment)", "unsorted: rows go where their segment is"),
-        ("output_.row(row) + first_column_", "output_.row(0 * row) + first_column_", "rows all go to the first"),
-        ("scale(run_end - i)", "scale(1)", "rows are not scaled"),
-        ("next < id || ", "", "segments count as sorted, whatever they are"),
-        ("in_range(index, output_.rows)", "in_range(index, output_.rows + 1)", "one index too many is allowed"),
+    ],
+    ("csrc/kernels/sorted_scatter.hpp", "segment_grad"): [
+        ("scale_(run_end_ - i)", "scale_(1)", "rows are not scaled"),
+        ("id < id_ || ", "", "segments count as sorted, whatever they are"),
+        ("sizeof(T), output_.rows}", "sizeof(T), output_.rows + 1}", "one index too many is allowed"),
+        ("source_.row + k * grad_.columns", "source_.row", "segments of one entry all get the first row"),
     ],
     ("csrc/kernels/ranked_entries.hpp", "segment_grad_compact"): [
-        ("count += marked;", "count += 1;", "indices that do not occur have rows"),
-        ("keys[i] = by[keys[i]]", "keys[i] = by[0 * keys[i]]", "all entries go to the first row"),
+        ("count_ += static_cast<std::uint32_t>(std::popcount(occurs))", "count_ += 64", "absent indices have rows"),
     ],
     ("csrc/kernels/segment_grad_compact.hpp", "segment_grad_compact"): [
         ("static_cast<I>(index)", "static_cast<I>(group)", "unique indices are numbered through"),
@@ -119,20 +112,29 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("std::sqrt(static_cast<double>(count))", "static_cast<double>(count)", "sqrt_n is mean"),
     ],
     ("csrc/kernels/fill_empty_rows.hpp", "fill_empty_rows"): [
-        ("next_row = row + 1;", "next_row = row;", "a row with entries is also filled"),
-        ("rank, std::int64_t{0});", "1, std::int64_t{0});", "columns of filled entries are not written"),
-        ("empty_row_indicator[row] = true;", "", "empty rows are not marked"),
+        ("{0, position, fault_column}", "{0, position, -1}", "faults do not name the column"),
+    ],
+    ("csrc/kernels/filled_rows.hpp", "fill_empty_rows"): [
+        ("Bytes values; Bytes default_value;", "Bytes default_value; Bytes values;", "values and default are swapped"),
+    ],
+    ("csrc/kernels/fill_sorted_rows.hpp", "fill_empty_rows"): [
+        ("indices[d] = 0;", ";", "columns of filled entries are not written"),
+        ("std::memcpy(value, default_value, size);", "", "filled entries have no value"),
+        ("+ (row == before ? 1 : 0)", "", "a further entry of a row is written over the one before"),
+        ("empty_row_indicator[row] = false;", "", "rows with entries are marked as empty"),
         (
-            "reverse_index_map[from] = static_cast<std::int64_t>(to)",
-            "reverse_index_map[from] = static_cast<std::int64_t>(from)",
+            "reverse_index_map[position] = static_cast<std::int64_t>(to)",
+            "reverse_index_map[position] = static_cast<std::int64_t>(position)",
             "the map names the input entry",
         ),
-        (
-            "copy_item(default_value, 0, output_values",
-            "copy_item(values, 0, output_values",
-            "filled with the first value",
-        ),
-        ("{0, position, fault_column}", "{0, position, -1}", "faults do not name the column"),
+        ("put_empty(next_row, part.end_row);", "", "empty rows after the last entry are not filled"),
+    ],
+    ("csrc/kernels/fill_unsorted_rows.hpp", "fill_empty_rows"): [
+        ("static_cast<std::int64_t>(first_row + row)", "static_cast<std::int64_t>(row)", "rows count from their bucket"),
+        ("empty_row_indicator[row] = entries == 0", "empty_row_indicator[row] = true", "all rows are marked as empty"),
+        ("went[i] = first_to + to;", "went[i] = to;", "the map counts from its bucket"),
+        ("bytes + position * Size, Size", "bytes, Size", "all entries have the first value"),
+        ("columns[d - 1] = from.indices", "columns[d - 1] = 0 * from.indices", "columns are lost"),
     ],
     ("csrc/kernels/fill_empty_rows_grad.hpp", "fill_empty_rows_grad"): [
         ("kSumBlock = 1024", "kSumBlock = 512", "the sum has another order"),
@@ -178,6 +180,11 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ],
     ("csrc/core/grouped_entries.hpp", "segment_grad_compact"): [
         ("if (all.sorted) return detail::group_sorted", "if (!all.sorted) return detail::group_sorted", "not sorted"),
+    ],
+    ("csrc/simd/entry_loops_impl.hpp", "loops_baseline"): [
+        ("ids[i] != ids[i - 1]", "ids[i] == ids[i - 1]", "runs end where they do not"),
+        ("<< (number % 64)) - 1", "<< (number % 64))", "ranks count nothing but themselves"),
+        ("- static_cast<std::uint64_t>(ids[0]) == position", "- 0 >= position", "gaps between segments are overlooked"),
     ],
     ("csrc/simd/row_loops_impl.hpp", "loops_baseline"): [
         ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),

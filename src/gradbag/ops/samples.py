@@ -97,6 +97,7 @@ def _row_lists(rng: Rng) -> Iterator[tuple[Any, int]]:
     yield rng.integers(0, 50, 80), 60
     yield np.array([0, 50, 50, 99]), 120  # in order and far apart
     yield np.sort(rng.integers(0, 3000, 1500)), 3000
+    yield rng.integers(0, 7000, 1500), 7000  # out of order, and more than a kernel takes at once
 
 
 def sparse_rows(rng: Rng) -> Iterator[Inputs]:

@@ -25,10 +25,10 @@ import {
   useRef,
   useState,
 } from "react";
-import type { Point } from "../api/types";
+import type { Document, Point } from "../api/types";
 import { inOrder, moveNodes, setNote } from "../page/edits";
 import { useStudio } from "../store";
-import type { Selection } from "../store/types";
+import type { FocusRequest, Selection } from "../store/types";
 import { Icon } from "../toolbar/Icon";
 import { Block } from "./Block";
 import { EmptyPage } from "./EmptyPage";
@@ -63,6 +63,7 @@ const SPOKEN = {
   "edge.a11yDescription.default": "Delete takes the wire away.",
 };
 const DRAGGED_OP = "application/x-gradbag-op";
+const GROWING_MS = 10_000; // so long an opened page waits for its first values
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export function Canvas() {
@@ -101,26 +102,49 @@ export function Canvas() {
   }, [flow]);
 
   // ---------------------------------------------------------------- into view
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new request counts, though it names the same blocks
-  useEffect(() => {
-    if (!focusRequest) return;
-    const ids = new Set(focusRequest.nodes.map(blockId));
-    const timer = setTimeout(() => {
+  const place = useCallback(
+    ({ nodes: names, readable }: FocusRequest) => {
+      const ids = new Set(names.map(blockId));
       const wanted = flow.getNodes().filter((item) => !ids.size || ids.has(item.id));
       const box = wrapper.current?.getBoundingClientRect();
       if (!wanted.length || !box) return void flow.setViewport({ x: 0, y: 0, zoom: 1 });
       const bounds = flow.getNodesBounds(wanted);
       let view = getViewportForBounds(bounds, box.width, box.height, NEAREST.min, 1, AROUND);
-      if (focusRequest.readable && view.zoom < READABLE) {
+      if (readable && view.zoom < READABLE) {
         // The beginning, large enough to read.
         const fits = bounds.height * READABLE < box.height - 64;
         const top = fits ? (box.height - bounds.height * READABLE) / 2 : 32;
         view = { x: 32 - bounds.x * READABLE, y: top - bounds.y * READABLE, zoom: READABLE };
       }
       void flow.setViewport(view, { duration: calm() ? 0 : 220 });
-    }, 60);
+    },
+    [flow],
+  );
+  // A page that was just opened grows when its first values come: it stays in view until somebody moves or edits it.
+  const opened = useRef<{ request: FocusRequest; document: Document; until: number } | null>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new request counts, though it names the same blocks
+  useEffect(() => {
+    if (!focusRequest) return;
+    opened.current = focusRequest.readable
+      ? { request: focusRequest, document, until: performance.now() + GROWING_MS }
+      : null;
+    const timer = setTimeout(() => place(focusRequest), 60);
     return () => clearTimeout(timer);
   }, [focusRequest?.count]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `sizes` counts the measurements
+  useEffect(() => {
+    if (!opened.current) return;
+    if (opened.current.document !== document || performance.now() > opened.current.until) {
+      opened.current = null;
+      return;
+    }
+    const { request } = opened.current;
+    const timer = setTimeout(() => place(request), 60);
+    return () => clearTimeout(timer);
+  }, [sizes, document]);
+  const onMoveStart = useCallback((event: unknown) => {
+    if (event) opened.current = null; // by hand, not by a command
+  }, []);
 
   // ---------------------------------------------------------------- changes by hand
   const onNodesChange = useCallback((changes: NodeChange<Item>[]) => {
@@ -293,6 +317,7 @@ export function Canvas() {
           onNodeDragStop={onDragStop}
           onSelectionDragStart={onDragStart}
           onSelectionDragStop={(event, dragged) => onDragStop(event, null, dragged)}
+          onMoveStart={onMoveStart}
           onConnectStart={onConnectStart}
           onConnect={onConnect}
           onConnectEnd={onConnectEnd}

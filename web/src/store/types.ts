@@ -66,6 +66,8 @@ export type LensState = {
   lens: Lens | null; // null while the answer is on its way
   error: string;
 };
+/** Bring these blocks into view, or all if there are none; readable: rather a part than too small. */
+export type FocusRequest = { nodes: string[]; count: number; readable: boolean };
 export type LeftTab = "blocks" | "files" | "outline";
 export type Panel = {
   left: LeftTab;
@@ -141,7 +143,7 @@ export type State = {
   dialog: DialogState | null;
   toasts: Toast[];
   spoken: string; // what the live region says
-  focusRequest: { nodes: string[]; count: number; readable: boolean } | null; // bring these blocks into view
+  focusRequest: FocusRequest | null;
 };
 
 export type Actions = {
