@@ -186,9 +186,16 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("<< (number % 64)) - 1", "<< (number % 64))", "ranks count nothing but themselves"),
         ("- static_cast<std::uint64_t>(ids[0]) == position", "- 0 >= position", "gaps between segments are overlooked"),
     ],
-    ("csrc/simd/row_loops_impl.hpp", "loops_baseline"): [
-        ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),
+    ("csrc/simd/row_packs.hpp", "loops_baseline"): [
         ("return pack / factor;", "return pack * (1 / factor);", "a division is a product with the reciprocal"),
+        (
+            "pack + 1 < Packs ? pack * Lanes : tile.last",
+            "pack * Lanes",
+            "a last pack that reaches back lies behind the row",
+        ),
+    ],
+    ("csrc/simd/row_sums_impl.hpp", "loops_baseline"): [
+        ("sum[p] += block[p];", "sum[p] = block[p];", "only the last block counts"),
         (
             "T* const output = run.output + tile.column;",
             "T* const output = run.output;",
@@ -199,17 +206,20 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "sum[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));",
             "rows of a compact gradient are not scaled",
         ),
+        ("++row, output += columns", "++row", "bags of one are written over the first"),
+    ],
+    ("csrc/simd/row_scatter_impl.hpp", "loops_baseline"): [
         (
             "C::store(C::load(to) + product[p], to);",
             "C::store(product[p], to);",
             "only the last entry of a row counts",
         ),
-        ("C::store(last, target + back);", "", "columns after the last whole pack are not added"),
         (
-            "pack + 1 < Packs ? pack * Lanes : tile.last",
-            "pack * Lanes",
-            "a last pack that reaches back lies behind the row",
+            "C::store(C::load(to) + C::load(row + p * C::lanes), to);",
+            "C::store(C::load(row + p * C::lanes), to);",
+            "only the last bag of one counts",
         ),
+        ("C::store(last, target + back);", "", "columns after the last whole pack are not added"),
     ],
     ("csrc/core/half.hpp", "loops_baseline"): [
         ("0xfffu + odd", "0x1000u", "float16 rounds ties up"),

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "core/types.hpp"
+#include "simd/row_loops.hpp"
+
+// Included by one translation unit for each instruction set. Everything here is either always inlined or has
+// the level among its template parameters: of two functions with one name the linker keeps one, and that
+// could be the one with instructions that the CPU lacks.
+namespace gradbag::simd {
+
+// Several lanes that are computed with at once.
+template <class A, std::size_t Bytes>
+struct PackOf {
+    typedef A type __attribute__((vector_size(Bytes)));
+    static constexpr std::size_t lanes = Bytes / sizeof(A);
+};
+
+template <class A, std::size_t Bytes>
+using Pack = typename PackOf<A, Bytes>::type;
+
+template <class Level, Lane T, std::size_t Bytes>
+struct Columns {
+    using A = Accumulator<T>;
+    using P = Pack<A, Bytes>;
+    static constexpr std::size_t lanes = PackOf<A, Bytes>::lanes;
+
+    [[gnu::always_inline]] static P load(const T* from) {
+        P pack;
+        if constexpr (std::same_as<T, A>) {
+            std::memcpy(&pack, from, sizeof(P));
+        } else if constexpr (Level::template converts<T, Bytes>) {
+            pack = Level::template widened<P>(from);
+        } else {
+            for (std::size_t lane = 0; lane < lanes; ++lane) pack[lane] = widen(from[lane]);
+        }
+        return pack;
+    }
+
+    [[gnu::always_inline]] static void store(P pack, T* to) {
+        if constexpr (std::same_as<T, A>) {
+            std::memcpy(to, &pack, sizeof(P));
+        } else if constexpr (Level::template converts<T, Bytes>) {
+            Level::store_narrowed(pack, to);
+        } else {
+            for (std::size_t lane = 0; lane < lanes; ++lane) to[lane] = narrow<T>(A(pack[lane]));
+        }
+    }
+
+    // Past the caches, if that is wanted and the level can do it.
+    [[gnu::always_inline]] static void store_output(P pack, T* to, bool stream) {
+        if constexpr (std::same_as<T, A> && Level::template streams<T, Bytes>) {
+            if (stream) return Level::stream(pack, to);
+        }
+        store(pack, to);
+    }
+
+    [[gnu::always_inline]] static P load_carry(const A* from) {
+        P pack;
+        std::memcpy(&pack, from, sizeof(P));
+        return pack;
+    }
+
+    [[gnu::always_inline]] static P scaled(P pack, A scale) {
+        if constexpr (std::unsigned_integral<A>) {
+            return pack;
+        } else {
+            return pack * scale;
+        }
+    }
+
+    [[gnu::always_inline]] static P finished(P pack, Finish finish, A factor) {
+        if constexpr (!std::unsigned_integral<A>) {
+            if (finish == Finish::multiply) return pack * factor;
+            if (finish == Finish::divide) return pack / factor;
+        }
+        return pack;
+    }
+};
+
+[[gnu::always_inline]] inline void prefetch_row(const void* row, std::size_t bytes) {
+    constexpr std::uintptr_t line = 64;
+    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(row);
+    const std::uintptr_t end = begin + bytes;
+    for (std::uintptr_t at = begin / line * line; at < end; at += line) {
+        __builtin_prefetch(reinterpret_cast<const void*>(at));
+    }
+}
+
+// Which rows are asked for early, and how much of each: of a long row the hardware guesses the rest.
+class Ahead {
+  public:
+    explicit Ahead(std::size_t row_bytes) : bytes_(row_bytes < kLongest ? row_bytes : kLongest) {}
+
+    // `Known` bytes are part of the row for certain.
+    template <std::size_t Known, class T>
+    [[gnu::always_inline]] void ask(const T* const* row, const T* const* end) const {
+        if (row + kPrefetchDistance >= end) return;
+        const auto begin = reinterpret_cast<std::uintptr_t>(row[kPrefetchDistance]);
+        // A loop of known length: to count lines took longer than to ask for one too many.
+#pragma GCC unroll 16
+        for (std::size_t at = 0; at < Known; at += kLine) prefetch_line(begin + at);
+        for (std::size_t at = (Known + kLine - 1) / kLine * kLine; at < bytes_; at += kLine) {
+            prefetch_line(begin + at);
+        }
+        // The last line, unless rows are whole lines: which they all are or none is, so that it is guessed.
+        if (bytes_ % kLine != 0 || begin % kLine != 0) prefetch_line(begin + bytes_ - 1);
+    }
+
+    std::size_t distance() const { return kPrefetchDistance; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    static constexpr std::size_t kLongest = 1024;
+    static constexpr std::size_t kLine = 64;
+
+    [[gnu::always_inline]] static void prefetch_line(std::uintptr_t at) {
+        __builtin_prefetch(reinterpret_cast<const void*>(at));
+    }
+
+    std::size_t bytes_;
+};
+
+// Columns that are kept in registers: packs one after another, of which the last may reach back over columns
+// that the one before it has too, and gives them the same values once more.
+struct Tile {
+    std::size_t column;
+    std::size_t last;  // where the last pack begins, counted from `column`
+    std::size_t slot;  // of the first pack among carried sums
+};
+
+template <std::size_t Packs, std::size_t Lanes>
+[[gnu::always_inline]] inline std::size_t pack_offset(const Tile& tile, std::size_t pack) {
+    return pack + 1 < Packs ? pack * Lanes : tile.last;
+}
+
+}  // namespace gradbag::simd
