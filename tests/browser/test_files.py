@@ -30,9 +30,12 @@ def python(program: str, *arguments: Path) -> None:
 
 ALL_IN_VIEW = """() => {
     const canvas = document.querySelector(".canvas").getBoundingClientRect();
-    const blocks = [...document.querySelectorAll(".react-flow__node-block")].map((block) => block.getBoundingClientRect());
-    return blocks.length > 3 && blocks.every((block) =>
-        block.top >= canvas.top && block.bottom <= canvas.bottom && block.left >= canvas.left && block.right <= canvas.right);
+    const inView = (block) => {
+        const { top, bottom, left, right } = block.getBoundingClientRect();
+        return top >= canvas.top && bottom <= canvas.bottom && left >= canvas.left && right <= canvas.right;
+    };
+    const blocks = [...document.querySelectorAll(".react-flow__node-block")];
+    return blocks.length > 3 && blocks.every(inView);
 }"""
 
 

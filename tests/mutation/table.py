@@ -130,7 +130,11 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("put_empty(next_row, part.end_row);", "", "empty rows after the last entry are not filled"),
     ],
     ("csrc/kernels/fill_unsorted_rows.hpp", "fill_empty_rows"): [
-        ("static_cast<std::int64_t>(first_row + row)", "static_cast<std::int64_t>(row)", "rows count from their bucket"),
+        (
+            "static_cast<std::int64_t>(first_row + row)",
+            "static_cast<std::int64_t>(row)",
+            "rows count from their bucket",
+        ),
         ("empty_row_indicator[row] = entries == 0", "empty_row_indicator[row] = true", "all rows are marked as empty"),
         ("went[i] = first_to + to;", "went[i] = to;", "the map counts from its bucket"),
         ("bytes + position * Size, Size", "bytes, Size", "all entries have the first value"),
