@@ -56,18 +56,19 @@ def serve(
     )
     logging.basicConfig(level=logging.ERROR, format="gradbag studio: %(message)s")
     door = Door(state, address, session.token, shown=browser)
-    print(f"gradbag studio shows {folder} at {door.printed}")
-    print("Ctrl-C ends it; what is not saved is kept.", flush=True)
     server = uvicorn.Server(config)
     signal.signal(signal.SIGTERM, _end)
+    # From here on Ctrl-C is noted and not raised, since code that is starting may swallow it.
+    before = signal.signal(signal.SIGINT, server.handle_exit)
+    print(f"gradbag studio shows {folder} at {door.printed}")
+    print("Ctrl-C ends it; what is not saved is kept.", flush=True)
     threading.Thread(target=door.open, daemon=True).start()  # the socket listens: it will be answered
     try:
         server.run(sockets=[listening])
         if not server.started:
             raise UsageError(f"{folder} cannot be shown; what stands above tells why")
-    except KeyboardInterrupt:
-        pass
     finally:
+        signal.signal(signal.SIGINT, before)
         door.close()
         listening.close()
 

@@ -202,6 +202,21 @@ def test_modules_in_the_folder_are_not_imported(tmp_path: Path, start: Start, mo
     assert b"stranger" not in done.stderr
 
 
+@pytest.mark.parametrize("seconds", [0, 0.02, 0.05, 0.1, 0.2])
+def test_ctrl_c_while_it_starts_ends_it(tmp_path: Path, seconds: float) -> None:
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
+    program = [sys.executable, "-m", "gradbag", "studio", str(tmp_path), "--port", "0", "--no-browser"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment) as started:
+        assert started.stdout is not None
+        assert "#token=" in next(started.stdout)
+        time.sleep(seconds)
+        started.send_signal(signal.SIGINT)
+        try:
+            assert started.wait(timeout=60) == 0
+        finally:
+            started.kill()
+
+
 def test_without_a_browser_the_address_is_printed(tmp_path: Path) -> None:
     bare = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
     environment = {**bare, "PATH": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
