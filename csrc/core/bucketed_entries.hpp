@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/occurrences.hpp"
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
 
@@ -49,27 +50,6 @@ struct BucketedEntries {
 
 namespace detail {
 
-// A bit for each key that occurs. Always whole words, of which a bucket has several.
-class KeySet {
-  public:
-    static constexpr unsigned kWordBits = 64;
-
-    explicit KeySet(std::size_t keys) : words_(keys / kWordBits + 1) {}
-
-    void add(const std::uint32_t* keys, std::size_t count) {
-        std::uint64_t* const words = words_.data();
-        for (std::size_t i = 0; i < count; ++i) {
-            words[keys[i] / kWordBits] |= std::uint64_t{1} << (keys[i] % kWordBits);
-        }
-    }
-
-    std::size_t words() const { return words_.size(); }
-    std::uint64_t word(std::size_t number) const { return words_[number]; }
-
-  private:
-    std::vector<std::uint64_t> words_;
-};
-
 inline unsigned bucket_shift(std::size_t count, std::size_t key_bound) {
     // What a bucket needs, in entries and keys together, stays in the second-level cache.
     constexpr std::size_t cached = 8192;
@@ -77,7 +57,7 @@ inline unsigned bucket_shift(std::size_t count, std::size_t key_bound) {
     const unsigned wanted = static_cast<unsigned>(std::bit_width((count + key_bound) / cached));
     const unsigned bits = static_cast<unsigned>(std::bit_width(key_bound));
     const unsigned upper = std::min(wanted, most_bits);
-    // A bucket is at least one word of a set of keys.
+    // A bucket is at least one word of occurrences.
     constexpr unsigned least = 6;
     return std::max(bits > upper ? bits - upper : 0, least);
 }
@@ -101,12 +81,12 @@ inline BucketedEntries bucket_entries(Buffer<std::uint32_t> keys, std::size_t ke
     const Pieces parts(count, std::clamp<std::size_t>(count / (4 * threads) + 1, 8 * buckets + 4096,
                                                       detail::kUninterrupted));
     std::vector<std::uint32_t> places(parts.count() * buckets);
-    std::vector<detail::KeySet> sets(threads, detail::KeySet(key_bound));
+    Occurrences occurrences(key_bound, threads);
     parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t slot) {
         const std::uint32_t* const first = keys.data() + parts.begin(part);
         const std::size_t size = parts.end(part) - parts.begin(part);
         detail::count_buckets(first, size, shift, places.data() + part * buckets);
-        sets[slot].add(first, size);
+        occurrences.add(slot, first, size);
     });
     BucketBegins begins(buckets + 1);
     std::size_t offset = 0;
@@ -121,11 +101,9 @@ inline BucketedEntries bucket_entries(Buffer<std::uint32_t> keys, std::size_t ke
     const std::size_t bucket_words = std::size_t{1} << (shift - 6);
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
         std::size_t groups = 0;
-        const std::size_t end = std::min((bucket + 1) * bucket_words, sets[0].words());
+        const std::size_t end = std::min((bucket + 1) * bucket_words, occurrences.words());
         for (std::size_t number = bucket * bucket_words; number < end; ++number) {
-            std::uint64_t word = 0;
-            for (const detail::KeySet& set : sets) word |= set.word(number);
-            groups += static_cast<std::size_t>(std::popcount(word));
+            groups += static_cast<std::size_t>(std::popcount(occurrences[number]));
         }
         groups_before[bucket + 1] = groups_before[bucket] + groups;
     }
