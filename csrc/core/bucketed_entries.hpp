@@ -31,6 +31,7 @@ struct BucketedEntries {
     std::vector<std::size_t> groups_before;  // how many different keys lie below each bucket, and at last all
 
     std::size_t size() const { return keys.size(); }
+    std::size_t groups() const { return groups_before.back(); }
     std::size_t buckets() const { return begins.size() - 1; }
     std::size_t bucket_keys() const { return std::size_t{1} << shift; }
 

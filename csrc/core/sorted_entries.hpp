@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -12,6 +14,7 @@
 #include "core/bucketed_entries.hpp"
 #include "core/buffer.hpp"
 #include "core/counting_sort.hpp"
+#include "core/key_steps.hpp"
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
 #include "core/read_entries.hpp"
@@ -20,43 +23,65 @@ namespace gradbag {
 
 // Positions sorted by key, those with equal keys in ascending order.
 template <class Word>
-struct SortedEntries {
-    Buffer<Word> keys;       // of each entry
-    Buffer<Word> positions;  // empty if the keys were sorted before: then these are 0, 1, ...
-    // How many groups of equal keys start before each part of the entries, and at last how many there are.
-    std::vector<std::size_t> groups_before;
+class SortedEntries {
+  public:
+    SortedEntries(Buffer<Word> keys, Buffer<Word> positions)
+        : keys_(std::move(keys)), positions_(std::move(positions)) {
+        count_groups();
+    }
 
-    std::size_t size() const { return keys.size(); }
-    bool in_order() const { return positions.size() == 0; }
+    std::size_t size() const { return keys_.size(); }
+    // Whether the keys were sorted before: then the positions are 0, 1, ... and not kept.
+    bool in_order() const { return positions_.size() == 0; }
+    const Word* keys() const { return keys_.data(); }
+    const Word* positions() const { return positions_.data(); }
+
+    // The entries are in parts of kPartEntries.
+    std::size_t first_key(std::size_t part) const { return keys_[parts().begin(part)]; }
+    std::size_t last_key(std::size_t part) const { return keys_[parts().end(part) - 1]; }
+    // How many groups of equal keys start before a part, and how many there are.
+    std::size_t groups_before(std::size_t part) const { return groups_before_[part]; }
+    std::size_t groups() const { return groups_before_.back(); }
+
+    // Tells the key of an entry; that of the one before it is not needed.
+    auto key_after() const {
+        return [keys = keys_.data()](std::size_t entry, std::size_t) {
+            return static_cast<std::size_t>(keys[entry]);
+        };
+    }
+
+  private:
+    Pieces parts() const { return {size(), kPartEntries}; }
+
+    void count_groups() {
+        groups_before_.resize(parts().count() + 1);
+        parallel_for(parts().count(), threads_for(size()), [&](std::size_t part, std::size_t) {
+            const std::size_t begin = parts().begin(part);
+            const std::size_t first = begin == 0 ? 1 : 0;
+            groups_before_[part + 1] = first + count_changes(keys_.data(), begin + first, parts().end(part));
+        });
+        std::partial_sum(groups_before_.begin(), groups_before_.end(), groups_before_.begin());
+    }
+
+    static std::size_t count_changes(const Word* keys, std::size_t begin, std::size_t end) {
+        std::size_t changes = 0;
+        for (std::size_t i = begin; i < end; ++i) changes += keys[i] != keys[i - 1] ? 1 : 0;
+        return changes;
+    }
+
+    Buffer<Word> keys_;
+    Buffer<Word> positions_;
+    std::vector<std::size_t> groups_before_;
 };
 
-using AnyEntries = std::variant<SortedEntries<std::uint32_t>, SortedEntries<std::uint64_t>, BucketedEntries>;
+using AnyEntries =
+    std::variant<KeySteps, SortedEntries<std::uint32_t>, SortedEntries<std::uint64_t>, BucketedEntries>;
 
 inline std::size_t count_groups(const AnyEntries& any) {
-    return std::visit([](const auto& entries) { return entries.groups_before.back(); }, any);
+    return std::visit([](const auto& entries) { return entries.groups(); }, any);
 }
 
 namespace detail {
-
-template <class Word>
-std::size_t count_changes(const Word* keys, std::size_t begin, std::size_t end) {
-    std::size_t changes = 0;
-    for (std::size_t i = begin; i < end; ++i) changes += keys[i] != keys[i - 1] ? 1 : 0;
-    return changes;
-}
-
-template <class Word>
-std::vector<std::size_t> groups_before_parts(const Buffer<Word>& keys) {
-    const Pieces parts(keys.size(), kPartEntries);
-    std::vector<std::size_t> before(parts.count() + 1);
-    parallel_for(parts.count(), threads_for(keys.size()), [&](std::size_t part, std::size_t) {
-        const std::size_t begin = parts.begin(part);
-        const std::size_t first = begin == 0 ? 1 : 0;
-        before[part + 1] = first + count_changes(keys.data(), begin + first, parts.end(part));
-    });
-    for (std::size_t part = 0; part < parts.count(); ++part) before[part + 1] += before[part];
-    return before;
-}
 
 template <class Word>
 void sort_unsorted(UnsortedEntries<Word>& all, Buffer<Word>& positions) {
@@ -84,6 +109,13 @@ void sort_unsorted(UnsortedEntries<Word>& all, Buffer<Word>& positions) {
         });
 }
 
+template <class Word>
+SortedEntries<Word> sort_entries(UnsortedEntries<Word> all) {
+    Buffer<Word> positions(all.sorted ? 0 : all.keys.size());
+    if (!all.sorted) sort_unsorted(all, positions);
+    return {std::move(all.keys), std::move(positions)};
+}
+
 template <class Word, class Read>
 AnyEntries arrange_words(std::size_t count, std::size_t key_bound, const Read& read) {
     UnsortedEntries<Word> all = read_entries<Word, false>(count, read);
@@ -92,10 +124,7 @@ AnyEntries arrange_words(std::size_t count, std::size_t key_bound, const Read& r
             return bucket_entries(std::move(all.keys), key_bound);
         }
     }
-    Buffer<Word> positions(all.sorted ? 0 : count);
-    if (!all.sorted) sort_unsorted(all, positions);
-    std::vector<std::size_t> groups_before = groups_before_parts(all.keys);
-    return SortedEntries<Word>{std::move(all.keys), std::move(positions), std::move(groups_before)};
+    return sort_entries(std::move(all));
 }
 
 }  // namespace detail
@@ -104,6 +133,11 @@ AnyEntries arrange_words(std::size_t count, std::size_t key_bound, const Read& r
 // in order already, or if the keys lie too far apart for buckets.
 template <class Read>
 AnyEntries arrange_entries(std::size_t count, std::size_t key_bound, const Read& read) {
+    // Keys much farther apart than this on average would be read in vain.
+    constexpr std::size_t near = 64;
+    if (key_bound / near <= count) {
+        if (std::optional<KeySteps> steps = KeySteps::of(count, read)) return std::move(*steps);
+    }
     if (fits_short_words(key_bound, count, count)) {
         return detail::arrange_words<std::uint32_t>(count, key_bound, read);
     }

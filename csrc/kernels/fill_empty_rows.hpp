@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -32,7 +33,7 @@ struct EntriesByRow {
 inline Plan fill_empty_rows_plan(Matrix<const std::int64_t> indices, const std::int64_t& row_count,
                                  std::int64_t fault_column) {
     const std::size_t rows = static_cast<std::size_t>(std::max<std::int64_t>(load_once(&row_count), 0));
-    const auto read = [&](std::size_t begin, std::size_t end, auto put) {
+    const auto read = [=](std::size_t begin, std::size_t end, auto put) {
         for (std::size_t position = begin; position < end; ++position) {
             put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}));
         }
@@ -52,14 +53,15 @@ inline void fill_empty_rows(const Plan& plan, Matrix<const std::int64_t> indices
     const RowEntries from{indices, values, default_value};
     with_constant_if_any<1, 2, 3>(indices.columns, [&](auto rank) {
         with_item_size(values.item_size, [&](auto size) {
-            if (const auto* bucketed = std::get_if<BucketedEntries>(&work.entries)) {
-                detail::fill_unsorted(*bucketed, from, output, rank, size);
-            } else if (const auto* sorted = std::get_if<SortedEntries<std::uint32_t>>(&work.entries)) {
-                detail::fill_sorted(*sorted, work.rows, from, output, rank, size);
-            } else {
-                detail::fill_sorted(std::get<SortedEntries<std::uint64_t>>(work.entries), work.rows, from,
-                                    output, rank, size);
-            }
+            std::visit(
+                [&]<class Entries>(const Entries& entries) {
+                    if constexpr (std::is_same_v<Entries, BucketedEntries>) {
+                        detail::fill_unsorted(entries, from, output, rank, size);
+                    } else {
+                        detail::fill_sorted(entries, work.rows, from, output, rank, size);
+                    }
+                },
+                work.entries);
         });
     });
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/parallel.hpp"
 #include "core/prefetch.hpp"
@@ -17,6 +18,7 @@ namespace gradbag::detail {
 // A part of the entries, and where it stands: row `first_row` is the first that no entry before has reached,
 // and `to` the place of the next output.
 struct RowsPart {
+    std::size_t number;
     std::size_t begin;
     std::size_t end;
     std::size_t first_row;
@@ -24,18 +26,15 @@ struct RowsPart {
     std::size_t to;
 };
 
-template <class Word>
-RowsPart part_of(const SortedEntries<Word>& entries, std::size_t rows, Pieces parts, std::size_t part) {
+template <class Entries>
+RowsPart part_of(const Entries& entries, std::size_t rows, Pieces parts, std::size_t part) {
     const std::size_t begin = parts.begin(part);
     const std::size_t end = parts.end(part);
-    const auto row_after = [&](std::size_t entry) {
-        return static_cast<std::size_t>(entries.keys[entry - 1]) + 1;
-    };
-    const std::size_t first_row = begin == 0 ? 0 : row_after(begin);
-    const std::size_t end_row = end == entries.size() ? rows : row_after(end);
+    const std::size_t first_row = begin == 0 ? 0 : entries.last_key(part - 1) + 1;
+    const std::size_t end_row = end == entries.size() ? rows : entries.last_key(part) + 1;
     // Before entry i of the g-th row that has entries, i entries and all but g of the rows below were
     // written.
-    return {begin, end, first_row, end_row, begin + first_row - entries.groups_before[part]};
+    return {part, begin, end, first_row, end_row, begin + first_row - entries.groups_before(part)};
 }
 
 template <class Rank, class Size>
@@ -60,20 +59,20 @@ template <class Rank, class Size>
     });
 }
 
-// Writes the entries of a part and the empty rows between them; the first entry goes to `to`. Returns the
-// place after the last. Restricted pointers: otherwise they would be loaded again after every store.
-template <class Word, class PositionOf, class Rank, class Size>
-std::size_t write_entries(const Word* __restrict rows, std::size_t begin, std::size_t end,
+// Writes the entries of a part and the empty rows between them; the first entry is of row `before` and goes
+// to `to`. Returns the place after the last. Restricted pointers: otherwise they would be loaded again after
+// every store.
+template <class RowAfter, class PositionOf, class Rank, class Size>
+std::size_t write_entries(RowAfter row_after, std::size_t before, std::size_t begin, std::size_t end,
                           PositionOf position_of, const std::int64_t* __restrict columns,
                           const std::uint8_t* __restrict items, const std::uint8_t* __restrict default_value,
                           std::int64_t* __restrict output_indices, std::uint8_t* __restrict output_values,
                           bool* __restrict empty_row_indicator, std::int64_t* __restrict reverse_index_map,
                           std::size_t to, Rank rank, Size size) {
-    std::size_t before = static_cast<std::size_t>(rows[begin]);
     --to;
     for (std::size_t i = begin; i < end; ++i) {
         // Each row takes a place, and so does each further entry of one.
-        const std::size_t row = static_cast<std::size_t>(rows[i]);
+        const std::size_t row = row_after(i, before);
         const std::size_t step = row - before + (row == before ? 1 : 0);
         if (step > 2) [[unlikely]] {
             put_empty_rows(before + 2, row, output_indices + (to + 2) * rank, output_values + (to + 2) * size,
@@ -96,9 +95,9 @@ std::size_t write_entries(const Word* __restrict rows, std::size_t begin, std::s
     return to + 1;
 }
 
-template <class Word, class PositionOf, class Rank, class Size>
-void write_part(const SortedEntries<Word>& entries, const RowsPart& part, PositionOf position_of,
-                const RowEntries& from, const FilledRows& output, Rank rank, Size size) {
+template <class Entries, class PositionOf, class Rank, class Size>
+void write_part(const Entries& entries, const RowsPart& part, PositionOf position_of, const RowEntries& from,
+                const FilledRows& output, Rank rank, Size size) {
     bool* const empty_row_indicator = output.empty_row_indicator.data();
     in_parts(part.end_row - part.first_row, [&](std::size_t begin, std::size_t end) {
         std::fill_n(empty_row_indicator + part.first_row + begin, end - begin, true);
@@ -111,44 +110,50 @@ void write_part(const SortedEntries<Word>& entries, const RowsPart& part, Positi
     };
     std::size_t next_row = part.first_row;
     if (part.begin < part.end) {
-        const std::size_t row = static_cast<std::size_t>(entries.keys[part.begin]);
+        const std::size_t row = entries.first_key(part.number);
         put_empty(next_row, row);
         // The row may have begun in the part before.
         to += std::max(row, next_row) - next_row;
-        to = write_entries(entries.keys.data(), part.begin, part.end, position_of, from.indices.data,
+        to = write_entries(entries.key_after(), row, part.begin, part.end, position_of, from.indices.data,
                            from.values.bytes, default_value, output.indices.data, output.values.bytes,
                            empty_row_indicator, output.reverse_index_map.data(), to, rank, size);
-        next_row = static_cast<std::size_t>(entries.keys[part.end - 1]) + 1;
+        next_row = entries.last_key(part.number) + 1;
     }
     put_empty(next_row, part.end_row);
 }
 
-template <class Word, class Rank, class Size>
-void fill_sorted(const SortedEntries<Word>& entries, std::size_t rows, const RowEntries& from,
-                 const FilledRows& output, Rank rank, Size size) {
-    const Pieces parts(entries.size(), kPartEntries);
-    const Matrix<const std::uint8_t> items{from.values.bytes, from.values.count, size};
+template <class Word>
+auto positions_with_prefetch(const SortedEntries<Word>& entries, const RowEntries& from,
+                             const FilledRows& output) {
+    const Matrix<const std::uint8_t> items{from.values.bytes, from.values.count, from.values.item_size};
     const Matrix<std::int64_t> map{output.reverse_index_map.data(), entries.size(), 1};
-    const auto in_order = [](std::size_t i) { return i; };
     // Tells the caches which entries will come.
-    const auto by_position = [positions = entries.positions.data(), last = entries.size() - 1,
-                              indices = RowPrefetch(from.indices), values = RowPrefetch(items),
-                              maps = RowPrefetch(map)](std::size_t i) {
+    return [positions = entries.positions(), last = entries.size() - 1, indices = RowPrefetch(from.indices),
+            values = RowPrefetch(items), maps = RowPrefetch(map)](std::size_t i) {
         const Word later = positions[std::min(i + kPrefetchDistance, last)];
         indices.line(later);
         values.line(later);
         maps.line(later);
         return static_cast<std::size_t>(positions[i]);
     };
+}
+
+template <class Entries, class Rank, class Size>
+void fill_sorted(const Entries& entries, std::size_t rows, const RowEntries& from, const FilledRows& output,
+                 Rank rank, Size size) {
+    const Pieces parts(entries.size(), kPartEntries);
     // Also when there are no entries: then all rows are empty.
     parallel_for(std::max<std::size_t>(parts.count(), 1), threads_for(4 * output.values.count),
                  [&](std::size_t number, std::size_t) {
                      const RowsPart part = part_of(entries, rows, parts, number);
-                     if (entries.in_order()) {
-                         write_part(entries, part, in_order, from, output, rank, size);
-                     } else {
-                         write_part(entries, part, by_position, from, output, rank, size);
+                     if constexpr (!std::is_same_v<Entries, KeySteps>) {
+                         if (!entries.in_order()) {
+                             const auto by_position = positions_with_prefetch(entries, from, output);
+                             return write_part(entries, part, by_position, from, output, rank, size);
+                         }
                      }
+                     const auto in_order = [](std::size_t i) { return i; };
+                     write_part(entries, part, in_order, from, output, rank, size);
                  });
 }
 

@@ -113,12 +113,12 @@ void test_sort(std::size_t count, Word bound) {
         for (std::size_t i = begin; i < end; ++i) put(i, given[i].key, given[i].payload);
     };
     std::ranges::stable_sort(wanted, {}, &KeyedEntry<Word>::key);
-    const auto sorted = detail::sort_words<Word>(count, read_keys);
+    const auto sorted = detail::sort_entries(read_entries<Word, false>(count, read_keys));
     const auto grouped = group_entries(read_entries<Word>(count, read_all));
     std::size_t group = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t position = sorted.in_order() ? i : static_cast<std::size_t>(sorted.positions[i]);
-        expect(sorted.keys[i] == wanted[i].key && position == wanted[i].payload, "the sort is stable");
+        const std::size_t position = sorted.in_order() ? i : static_cast<std::size_t>(sorted.positions()[i]);
+        expect(sorted.keys()[i] == wanted[i].key && position == wanted[i].payload, "the sort is stable");
         if (grouped.begins[group + 1] == i) ++group;
         expect(grouped.keys[group] == wanted[i].key && grouped.payloads[i] == wanted[i].payload,
                "groups are in order, and so are their entries");
@@ -299,6 +299,16 @@ void test_changing_indices(std::size_t rows, Int64s segment_ids) {
     });
 }
 
+void test_changing_map() {
+    const Floats grad(64, 1.0f);
+    Int64s map(700, 1);
+    Floats values(map.size());
+    Floats default_value(1);
+    test_while_changing(map, [&] {
+        fill_empty_rows_grad(view(map), table(grad, 1), into_table(values, 1), into_table(default_value, 1));
+    });
+}
+
 }  // namespace
 
 int main() {
@@ -324,5 +334,6 @@ int main() {
     Int64s singles(700);
     std::iota(singles.begin(), singles.end(), 0);
     test_changing_indices(700, singles);
+    test_changing_map();
     std::puts("all kernels as expected");
 }
