@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/constants.hpp"
 #include "core/views.hpp"
@@ -23,6 +26,28 @@ void copy_item(Bytes from, std::size_t from_position, MutableBytes to, std::size
 template <class Size>
 void clear_item(MutableBytes to, std::size_t position, Size size) {
     std::memset(to.bytes + position * size, 0, size);
+}
+
+// Copies an item, or writes zeros in its place, without a branch if its size is a constant.
+template <class Size>
+void copy_item_if(bool wanted, Bytes from, std::size_t from_position, MutableBytes to,
+                  std::size_t to_position, Size size) {
+    if constexpr (std::is_same_v<Size, std::size_t>) {
+        if (wanted) {
+            copy_item(from, from_position, to, to_position, size);
+        } else {
+            clear_item(to, to_position, size);
+        }
+    } else {
+        constexpr std::size_t word_bytes = std::min<std::size_t>(size, sizeof(std::uint64_t));
+        const std::uint64_t mask = std::uint64_t{0} - static_cast<std::uint64_t>(wanted);
+        for (std::size_t offset = 0; offset < size; offset += word_bytes) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, from.bytes + from_position * size + offset, word_bytes);
+            word &= mask;
+            std::memcpy(to.bytes + to_position * size + offset, &word, word_bytes);
+        }
+    }
 }
 
 }  // namespace gradbag

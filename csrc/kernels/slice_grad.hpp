@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -85,29 +87,93 @@ std::size_t match_rows(RowMatch<Rank> match, std::size_t row, std::size_t end, s
     return matched;
 }
 
+// Some input rows one after another, and how many output rows have found theirs before the next of them.
+struct RowChain {
+    std::size_t row;
+    std::size_t end;
+    std::size_t matched;
+};
+
+inline constexpr std::size_t kChains = 4;
+
+// Fills rows of all chains in turn, until one of them comes to an end. Which output row is next is known only
+// when the last one was compared: that takes several times as long as to begin a comparison, so the chains
+// wait together. And whether rows match cannot be guessed, so there is no branch.
+template <class Rank, class Size>
+[[gnu::noinline]] void match_together(const RowMatch<Rank> match, std::array<RowChain, kChains>& chains,
+                                      Bytes backprop_val_grad, MutableBytes val_grad, Size item_size) {
+    std::size_t steps = match.input_rows;
+    for (const RowChain& chain : chains) {
+        steps = std::min({steps, chain.end - chain.row, match.output_rows - chain.matched});
+    }
+    std::array<RowChain, kChains> now = chains;
+    for (std::size_t step = 0; step < steps; ++step) {
+        for (RowChain& chain : now) {
+            const bool same = match.same(chain.row, chain.matched);
+            copy_item_if(same, backprop_val_grad, chain.matched, val_grad, chain.row, item_size);
+            chain.matched += same ? 1 : 0;
+            ++chain.row;
+        }
+    }
+    chains = now;
+}
+
+// The same again and again with the chains that are left, while there are several.
+template <class Rank, class Size>
+void match_chains(const RowMatch<Rank>& match, std::span<RowChain> chains, Bytes backprop_val_grad,
+                  MutableBytes val_grad, Size item_size) {
+    for (;;) {
+        std::array<RowChain*, kChains> left{};
+        std::size_t count = 0;
+        for (RowChain& chain : chains) {
+            if (chain.row < chain.end && chain.matched < match.output_rows) left[count++] = &chain;
+        }
+        if (count < 2) return;
+        // If some have come to an end another one takes their place, and is done twice, which changes
+        // nothing.
+        std::array<RowChain, kChains> together;
+        for (std::size_t i = 0; i < kChains; ++i) together[i] = *left[std::min(i, count - 1)];
+        match_together(match, together, backprop_val_grad, val_grad, item_size);
+        for (std::size_t i = 0; i < count; ++i) *left[i] = together[i];
+    }
+}
+
 // Where a block starts depends on all before it. So each starts from a guess, and whoever started from a
 // wrong one is done again, in order.
 template <class Rank, class Size>
 std::size_t match_blocks(const RowMatch<Rank>& match, Bytes backprop_val_grad, MutableBytes val_grad,
                          Size item_size) {
-    const Pieces blocks(match.input_rows, std::size_t{1} << 14);
+    // Long enough to repay the search for its first guess.
+    constexpr std::size_t shortest = 64;
+    constexpr std::size_t longest = 4096;
+    const Pieces blocks(match.input_rows,
+                        std::clamp((match.input_rows + kChains - 1) / kChains, shortest, longest));
+    const Pieces teams(blocks.count(), kChains);
     struct Block {
         std::size_t begin;
         std::size_t end;
     };
     std::vector<Block> matched(blocks.count());
-    const auto match_block = [&](std::size_t block, std::size_t from) {
-        return match_rows(match, blocks.begin(block), blocks.end(block), from, backprop_val_grad, val_grad,
-                          item_size);
+    const auto finish = [&](RowChain chain) {
+        return match_rows(match, chain.row, chain.end, chain.matched, backprop_val_grad, val_grad, item_size);
     };
-    parallel_for(blocks.count(), threads_for(match.input_rows), [&](std::size_t block, std::size_t) {
-        const std::size_t row = blocks.begin(block);
-        const std::size_t guess = block == 0 ? 0 : match.guess(row);
-        matched[block] = {guess, match_block(block, guess)};
+    parallel_for(teams.count(), threads_for(match.input_rows), [&](std::size_t team, std::size_t) {
+        std::array<RowChain, kChains> chains;
+        const std::size_t first = teams.begin(team);
+        const std::size_t count = teams.end(team) - first;
+        for (std::size_t block = first; block < teams.end(team); ++block) {
+            const std::size_t row = blocks.begin(block);
+            matched[block].begin = block == 0 ? 0 : match.guess(row);
+            chains[block - first] = {row, blocks.end(block), matched[block].begin};
+        }
+        match_chains(match, std::span(chains).first(count), backprop_val_grad, val_grad, item_size);
+        for (std::size_t i = 0; i < count; ++i) matched[first + i].end = finish(chains[i]);
     });
     std::size_t sure = 0;
     parallel_for(blocks.count(), 1, [&](std::size_t block, std::size_t) {
-        if (matched[block].begin != sure) matched[block].end = match_block(block, sure);
+        if (matched[block].begin != sure) {
+            matched[block].end = finish({blocks.begin(block), blocks.end(block), sure});
+        }
         sure = matched[block].end;
     });
     return sure;
