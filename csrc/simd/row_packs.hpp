@@ -133,6 +133,17 @@ struct Tile {
     std::size_t slot;  // of the first pack among carried sums
 };
 
+// Where the columns of a tile begin in a row. Of many packs as one pointer, for certain: otherwise the
+// compiler computes the place of each pack in a row beforehand, and has more of them than registers.
+template <std::size_t Packs, class T>
+[[gnu::always_inline]] inline const T* columns_of(const T* row, const Tile& tile) {
+    const T* from = row + tile.column;
+#if defined(__GNUC__)
+    if constexpr (Packs > 8) asm("" : "+r"(from));
+#endif
+    return from;
+}
+
 template <std::size_t Packs, std::size_t Lanes>
 [[gnu::always_inline]] inline std::size_t pack_offset(const Tile& tile, std::size_t pack) {
     return pack + 1 < Packs ? pack * Lanes : tile.last;

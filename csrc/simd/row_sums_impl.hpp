@@ -70,21 +70,21 @@ struct PlainSum {
             if (run->count == 1) {
                 // A copy, not a sum of one: it keeps the payload of a NaN.
                 if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                copy_row<C, Packs>(*row++ + tile.column, run->output + tile.column, tile, stream);
+                copy_row<C, Packs>(columns_of<Packs>(*row++, tile), run->output + tile.column, tile, stream);
                 continue;
             }
             typename C::P sum[Packs];
             if (run->first) {
                 const T* const* const head_end = row + head_rows(run->count);
                 if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                const T* from = *row++ + tile.column;
+                const T* from = columns_of<Packs>(*row++, tile);
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p < Packs; ++p) {
                     sum[p] = C::load(from + pack_offset<Packs, C::lanes>(tile, p));
                 }
                 for (; row < head_end; ++row) {
                     if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                    from = *row + tile.column;
+                    from = columns_of<Packs>(*row, tile);
 #pragma GCC unroll 16
                     for (std::size_t p = 0; p < Packs; ++p) {
                         sum[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));
@@ -99,7 +99,7 @@ struct PlainSum {
             while (row < end) {
                 typename C::P block[Packs];
                 if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                const T* from = *row + tile.column;
+                const T* from = columns_of<Packs>(*row, tile);
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p < Packs; ++p) {
                     block[p] = C::load(from + pack_offset<Packs, C::lanes>(tile, p));
@@ -107,7 +107,7 @@ struct PlainSum {
                 const T* const* const block_end = row + kBlockRows;
                 for (++row; row < block_end; ++row) {
                     if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                    from = *row + tile.column;
+                    from = columns_of<Packs>(*row, tile);
 #pragma GCC unroll 16
                     for (std::size_t p = 0; p < Packs; ++p) {
                         block[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));
@@ -145,7 +145,7 @@ struct ScaledSum {
             }
             for (; row < end; ++row, ++scale) {
                 if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                const T* const from = *row + tile.column;
+                const T* const from = columns_of<Packs>(*row, tile);
                 const Accumulator<T> by = *scale;
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p < Packs; ++p) {
@@ -176,7 +176,7 @@ struct RowCopy {
             T* output = run->output + tile.column;
             for (const T* const* const end = row + run->count; row < end; ++row, output += columns) {
                 if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
-                copy_row<C, Packs>(*row + tile.column, output, tile, stream);
+                copy_row<C, Packs>(columns_of<Packs>(*row, tile), output, tile, stream);
             }
         }
     }
