@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/buffer.hpp"
@@ -11,6 +13,23 @@
 #include "core/radix_sort.hpp"
 
 namespace gradbag {
+
+// What is known of some keys and payloads.
+template <class Word>
+struct EntryOrder {
+    Word largest;  // of the keys
+    bool sorted;
+    bool payloads_sorted;
+};
+
+// Whether all entries of a part can be copied at once, which a reader may offer: copy(begin, end, keys,
+// payloads) does it and returns what it saw, or nothing if one is at fault.
+template <class Read, class Word>
+concept CopiesEntries = requires(const Read& read, Word* words) {
+    {
+        read.copy(std::size_t{}, std::size_t{}, words, words)
+    } -> std::same_as<std::optional<EntryOrder<Word>>>;
+};
 
 // Entries in parts of this many are looked at by different threads.
 inline constexpr std::size_t kPartEntries = 4096;
@@ -22,15 +41,16 @@ template <class Word, bool HasPayloads = true, class Read>
 UnsortedEntries<Word> read_entries(std::size_t count, const Read& read) {
     UnsortedEntries<Word> all{Buffer<Word>(count), Buffer<Word>(HasPayloads ? count : 0), 0, true, true};
     const Pieces parts(count, kPartEntries);
-    struct Part {
-        Word largest;
-        bool sorted;
-        bool payloads_sorted;
-    };
-    std::vector<Part> found(parts.count());
+    std::vector<EntryOrder<Word>> found(parts.count());
     parallel_for(parts.count(), threads_for(count), [&](std::size_t part, std::size_t) {
         Word* const keys = all.keys.data();
         Word* const payloads = all.payloads.data();
+        if constexpr (CopiesEntries<Read, Word>) {
+            if (const auto seen = read.copy(parts.begin(part), parts.end(part), keys, payloads)) {
+                found[part] = *seen;
+                return;
+            }
+        }
         Word largest = 0;
         Word before = 0;
         bool sorted = true;

@@ -17,6 +17,7 @@
 #include "core/prefetch.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
+#include "simd/entry_loops.hpp"
 
 // d_values[i] = grad_values[reverse_index_map[i]], and d_default_value is the sum of the gradients that no
 // map entry names. A value is one lane, or two when it is complex.
@@ -55,6 +56,7 @@ class VisitedSet {
     }
 
     static constexpr std::size_t kWordBits = 64;
+    std::uint64_t* data() { return words_.data(); }
     Matrix<const std::uint64_t> words() const { return {words_.data(), words_.size(), 1}; }
 
     // Whether each of the positions from `position`, a multiple of 64, was visited.
@@ -109,6 +111,27 @@ void copy_visited(std::span<const std::int64_t> reverse_index_map, std::size_t b
         const std::size_t from = checked(load_once(&reverse_index_map[i]), grad_values.rows, {0, i});
         std::copy_n(grad_values.data + from * Components, Components, d_values + i * Components);
         writer.add(from);
+    }
+}
+
+// The same for a map that is mostly in order: many at a time where they lie near each other, and where they
+// do not some one by one before that is tried again.
+template <std::size_t Components, Lane T>
+void copy_visited_near(std::span<const std::int64_t> reverse_index_map, std::size_t begin, std::size_t end,
+                       Matrix<const T> grad_values, T* __restrict d_values, VisitedSet& visited) {
+    std::size_t i = begin;
+    if constexpr (Components * sizeof(T) == sizeof(std::uint32_t)) {
+        const NearItems items{reinterpret_cast<const std::uint32_t*>(grad_values.data), grad_values.rows};
+        constexpr std::size_t one_by_one = 64;
+        while (i < end) {
+            i += copy_near_items(reverse_index_map.data() + i, end - i, items,
+                                 reinterpret_cast<std::uint32_t*>(d_values) + i, visited.data());
+            const std::size_t next = std::min(end, i + one_by_one);
+            copy_visited<false, Components>(reverse_index_map, i, next, grad_values, d_values, visited);
+            i = next;
+        }
+    } else {
+        copy_visited<false, Components>(reverse_index_map, i, end, grad_values, d_values, visited);
     }
 }
 
@@ -217,8 +240,8 @@ void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matri
             const std::uint64_t width = static_cast<std::uint64_t>(load_once(&reverse_index_map[end - 1])) -
                                         static_cast<std::uint64_t>(load_once(&reverse_index_map[begin]));
             if (width < 4 * (end - begin)) {
-                detail::copy_visited<false, components>(reverse_index_map, begin, end, grad_values,
-                                                        d_values.data, sets[slot]);
+                detail::copy_visited_near<components>(reverse_index_map, begin, end, grad_values,
+                                                      d_values.data, sets[slot]);
             } else {
                 detail::copy_visited<true, components>(reverse_index_map, begin, end, grad_values,
                                                        d_values.data, sets[slot]);

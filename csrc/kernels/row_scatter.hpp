@@ -138,7 +138,7 @@ bool scatter_sorted(Combiner combiner, Matrix<const T> grad, std::span<const I> 
         const std::size_t begin = filtered ? 0 : blocks.begin(part);
         const std::size_t end = filtered ? output.columns : blocks.end(part);
         SortedScatter<T, I, S> scatter(grad, indices, segment_ids, scale, output, begin, end);
-        const bool good = filtered ? scatter.add_all(RowsInTurns(parts, part, output.columns * sizeof(T)))
+        const bool good = filtered ? scatter.add_all(rows_in_turns(parts, part, output.columns * sizeof(T)))
                                    : scatter.add_all(AllRows{});
         if (!good) sorted = false;
     });

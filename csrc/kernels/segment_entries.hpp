@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/checked.hpp"
 #include "core/read_entries.hpp"
 #include "core/types.hpp"
 #include "kernels/segment_inputs.hpp"
+#include "simd/entry_loops.hpp"
 
 namespace gradbag {
 
@@ -51,12 +53,7 @@ class SegmentEntries {
     // payload, in the shortest words that hold them.
     template <class Visit>
     auto read_all(Visit visit) const {
-        const auto read = [this](std::size_t begin, std::size_t end, auto put) {
-            for (std::size_t i = begin; i < end; ++i) {
-                const SegmentEntry entry = this->read(i);
-                put(i, entry.index, entry.segment);
-            }
-        };
+        const Reader read{*this};
         if (fits_short_words(index_bound_, segment_bound_, size())) {
             return visit(read_entries<std::uint32_t>(size(), read));
         }
@@ -64,6 +61,29 @@ class SegmentEntries {
     }
 
   private:
+    struct Reader {
+        const SegmentEntries& entries;
+
+        template <class Put>
+        void operator()(std::size_t begin, std::size_t end, Put put) const {
+            for (std::size_t i = begin; i < end; ++i) {
+                const SegmentEntry entry = entries.read(i);
+                put(i, entry.index, entry.segment);
+            }
+        }
+
+        std::optional<EntryOrder<std::uint32_t>> copy(std::size_t begin, std::size_t end, std::uint32_t* keys,
+                                                      std::uint32_t* payloads) const {
+            const CopiedWords indices =
+                entry_loops<I>().copy_words(entries.indices_.data() + begin, end - begin, keys + begin);
+            const CopiedWords segments = entry_loops<S>().copy_words(entries.segment_ids_.data() + begin,
+                                                                     end - begin, payloads + begin);
+            if (!indices.fit || indices.largest >= entries.index_bound_) return std::nullopt;
+            if (!segments.fit || segments.largest >= entries.segment_bound_) return std::nullopt;
+            return EntryOrder<std::uint32_t>{indices.largest, indices.sorted, segments.sorted};
+        }
+    };
+
     std::span<const I> indices_;
     std::span<const S> segment_ids_;
     std::size_t index_bound_;

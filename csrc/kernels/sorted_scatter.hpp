@@ -22,24 +22,14 @@ namespace gradbag {
 // Which rows a thread adds to.
 struct AllRows {};
 
-// Those of one of several threads, which take turns: neighbours are often alike in how many entries they get.
-class RowsInTurns {
-  public:
-    // The number of threads is a power of two.
-    RowsInTurns(std::size_t threads, std::size_t mine, std::size_t row_bytes)
-        : mask_(threads - 1), mine_(mine) {
-        // Two threads that write to one cache line would wait for each other, and lines are fetched in pairs.
-        constexpr std::size_t pair_of_lines = 128;
-        while ((std::max<std::size_t>(row_bytes, 1) << shift_) < pair_of_lines) ++shift_;
-    }
-
-    bool operator()(std::size_t row) const { return ((row >> shift_) & mask_) == mine_; }
-
-  private:
-    std::size_t mask_;
-    std::size_t mine_;
-    unsigned shift_ = 0;
-};
+// Those of one of several threads: neighbours are often alike in how many entries they get.
+inline RowTurns rows_in_turns(std::size_t threads, std::size_t mine, std::size_t row_bytes) {
+    RowTurns turns{static_cast<std::uint32_t>(threads), static_cast<std::uint32_t>(mine), 0};
+    // Two threads that write to one cache line would wait for each other, and lines are fetched in pairs.
+    constexpr std::size_t pair_of_lines = 128;
+    while ((std::max<std::size_t>(row_bytes, 1) << turns.shift) < pair_of_lines) ++turns.shift;
+    return turns;
+}
 
 // One thread's work: columns from `first_column` to `last_column` of the rows that it adds to.
 template <Lane T, Index I, Index S>
@@ -92,39 +82,35 @@ class SortedScatter {
                 known_ = end - begin;
                 if (later == 0 || !find_targets(begin, end)) return false;
             }
+        } else if (!find_own_targets(begin, end, rows)) {
+            return false;
         }
+        // The place of an entry, or of the first own one after it, among the targets.
+        const auto place = [&](std::size_t i) { return all ? i - begin : std::size_t{before_[i - begin]}; };
         for (std::size_t i = begin; i < end;) {
             if (i == run_end_ && !begin_run(i)) return false;
             const std::size_t first = i;
             if (singles_ > 0) {
                 i = std::min(i + singles_, end);
                 singles_ -= i - first;
-                if constexpr (all) {
-                    add_singles(first - begin, i - first);
-                } else if (!add_own_singles(first, i, rows)) {
-                    return false;
-                }
+                const std::size_t count = all ? list_singles(i - first) : list_own_singles(begin, first, i);
+                row_loops_.add(
+                    {rows_, targets_ + place(first), count, known_ - place(first), columns_, prefetched_});
                 continue;
             }
             source_count_ = 0;
-            std::size_t found = 0;  // targets of the runs
             do {
                 if (i == run_end_ && !begin_run(i)) return false;
                 if (singles_ > 0) break;
                 const std::size_t run_begin = i;
                 i = std::min(run_end_, end);
-                std::size_t count = i - run_begin;
-                if constexpr (!all) {
-                    if (!find_own(run_begin, i, rows, found, count)) return false;
-                }
+                const std::size_t count = place(i) - place(run_begin);
                 source_.count = static_cast<std::uint32_t>(count);
                 sources_[source_count_] = source_;
                 source_count_ += count > 0 ? 1 : 0;
             } while (i < end);
-            const std::size_t offset = all ? first - begin : 0;
-            const std::size_t known = all ? known_ - offset : found;
-            row_loops_.scatter(
-                {sources_, source_count_, targets_ + offset, known, columns_, prefetched_, false});
+            row_loops_.scatter({sources_, source_count_, targets_ + place(first), known_ - place(first),
+                                columns_, prefetched_, false});
         }
         return true;
     }
@@ -153,53 +139,35 @@ class SortedScatter {
         return true;
     }
 
-    bool find_targets(std::size_t begin, std::size_t end) {
-        const auto base = reinterpret_cast<std::uintptr_t>(output_.data + first_column_);
-        return entry_loops_.find_rows(indices_.data() + begin, end - begin,
-                                      {base, output_.columns * sizeof(T), output_.rows}, targets_);
+    RowPlaces places() const {
+        return {reinterpret_cast<std::uintptr_t>(output_.data + first_column_), output_.columns * sizeof(T),
+                output_.rows};
     }
 
-    // Segments of one entry each, which are added as they are: their scale is 1.
-    void add_singles(std::size_t offset, std::size_t count) {
+    bool find_targets(std::size_t begin, std::size_t end) {
+        return entry_loops_.find_rows(indices_.data() + begin, end - begin, places(), targets_);
+    }
+
+    bool find_own_targets(std::size_t begin, std::size_t end, const RowTurns& own) {
+        const bool good = entry_loops_.find_own_rows(indices_.data() + begin, end - begin, places(), own,
+                                                     targets_, before_);
+        known_ = before_[end - begin];
+        return good;
+    }
+
+    // Segments of one entry each, which are added as they are: their scale is 1. Returns how many.
+    std::size_t list_singles(std::size_t count) {
         for (std::size_t k = 0; k < count; ++k) rows_[k] = source_.row + k * grad_.columns;
         source_.row += count * grad_.columns;
-        row_loops_.add({rows_, targets_ + offset, count, known_ - offset, columns_, prefetched_});
+        return count;
     }
 
-    template <class Rows>
-    bool add_own_singles(std::size_t begin, std::size_t end, Rows rows) {
-        const T* row = source_.row;
-        std::size_t found = 0;
-        bool good = true;
-        for (std::size_t i = begin; i < end; ++i, row += grad_.columns) {
-            const I index = load_once(&indices_[i]);
-            good &= in_range(index, output_.rows);
-            targets_[found] = output_.row(static_cast<std::size_t>(index)) + first_column_;
-            rows_[found] = row;
-            found += rows(static_cast<std::size_t>(index)) ? 1 : 0;
+    std::size_t list_own_singles(std::size_t batch, std::size_t begin, std::size_t end) {
+        const std::size_t first = before_[begin - batch];
+        for (std::size_t i = begin; i < end; ++i, source_.row += grad_.columns) {
+            rows_[before_[i - batch] - first] = source_.row;
         }
-        if (!good) return false;
-        source_.row = row;
-        row_loops_.add({rows_, targets_, found, found, columns_, prefetched_});
-        return true;
-    }
-
-    // Lists the own targets of a run, after `found` others. Whose a row is cannot be guessed, so there is no
-    // branch: it is overwritten by the next.
-    template <class Rows>
-    bool find_own(std::size_t begin, std::size_t end, Rows rows, std::size_t& found, std::size_t& count) {
-        T** const first = targets_ + found;
-        T** target = first;
-        bool good = true;
-        for (std::size_t i = begin; i < end; ++i) {
-            const I index = load_once(&indices_[i]);
-            good &= in_range(index, output_.rows);
-            *target = output_.row(static_cast<std::size_t>(index)) + first_column_;
-            target += rows(static_cast<std::size_t>(index)) ? 1 : 0;
-        }
-        count = static_cast<std::size_t>(target - first);
-        found += count;
-        return good;
+        return before_[end - batch] - first;
     }
 
     Matrix<const T> grad_;
@@ -218,7 +186,8 @@ class SortedScatter {
     std::size_t singles_ = 0;  // those of one entry that are still to be added
     Source<T> source_{};       // of the run in hand, or of the first of these
     std::size_t source_count_ = 0;
-    std::size_t known_ = 0;  // targets that were looked up
+    std::size_t known_ = 0;             // targets that were looked up
+    std::uint16_t before_[kBatch + 1];  // each entry of a batch: own targets
     Source<T> sources_[kBatch];
     const T* rows_[kBatch];
     T* targets_[kBatch + kPrefetchDistance];

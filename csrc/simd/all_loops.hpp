@@ -19,6 +19,7 @@ AllLoops all_loops() {
             Level::template entries<std::int32_t>(),
             Level::template entries<std::int64_t>(),
             rank_numbers<Level>,
+            Level::copy_near_items,
             zeros_past_caches<Level>};
 }
 

@@ -71,6 +71,11 @@ void rank_numbers(std::uint32_t* numbers, std::size_t count, const RankWord* wor
     chosen_loops().rank_numbers(numbers, count, words);
 }
 
+std::size_t copy_near_items(const std::int64_t* places, std::size_t count, const NearItems& items,
+                            std::uint32_t* copies, std::uint64_t* visited) {
+    return chosen_loops().copy_near_items(places, count, items, copies, visited);
+}
+
 // One for each lane type.
 template <>
 const RowLoops<half>& row_loops() {

@@ -1,5 +1,6 @@
 #include "simd/all_loops.hpp"
 #include "simd/entry_loops_avx2.hpp"
+#include "simd/near_items_avx2.hpp"
 #include "simd/short_conversion.hpp"
 
 namespace gradbag::simd {
@@ -13,6 +14,7 @@ struct Avx512 : ShortConversion<64> {
     static EntryLoops<I> entries() {
         return entry_loops_of<Avx2Entries<Avx512, I>, I>();
     }
+    static constexpr auto copy_near_items = copy_near_items_avx2<Avx512>;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Baseline {
     static EntryLoops<I> entries() {
         return entry_loops_of<PlainEntries<Baseline, I>, I>();
     }
+    static constexpr auto copy_near_items = copy_no_items<Baseline>;
 };
 
 }  // namespace
