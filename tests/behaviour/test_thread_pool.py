@@ -71,12 +71,20 @@ def mixed(bags: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     return {**{n: a for n, a in bags.items() if n != "data"}, "segment_ids": rng.permutation(bags["segment_ids"])}
 
 
-def rows(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
+def rows(rng: np.random.Generator, order: str) -> dict[str, Any]:
+    """Rows that are sorted, also with a gap that no byte can tell, or but for the last ones; or in no order."""
     entries, height, width = 50_021, 40_009, 11
     places = rng.integers(0, height * width, entries)
-    places = np.sort(places) if is_sorted else places
+    places = places if order == "none" else np.sort(places)
+    if order == "gap":
+        places[places // width > height // 2] = np.maximum(places[places // width > height // 2], 30_000 * width)
+    if order == "nearly":
+        places[-entries // 9 :] = rng.permutation(places[-entries // 9 :])
     indices = np.stack(np.divmod(places, width), 1)
     filled = entries + height - len(np.unique(indices[:, 0]))
+    backwards = rng.integers(0, filled, entries) if order == "none" else np.sort(rng.permutation(filled)[:entries])
+    if order == "nearly":  # jumps, and the same twice
+        backwards = np.where(rng.random(entries) < 0.02, backwards[::-1], np.maximum(backwards, np.roll(backwards, 1)))
     return {
         "indices": indices,
         "value_rowids": np.ascontiguousarray(indices[:, 0]),
@@ -84,9 +92,7 @@ def rows(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
         "dense_shape": np.array([height, width]),
         "nrows": np.array(height),
         "default_value": np.array(7.0),
-        "reverse_index_map": np.sort(rng.permutation(filled)[:entries])
-        if is_sorted
-        else rng.integers(0, filled, entries),
+        "reverse_index_map": backwards,
         "grad_values": rng.standard_normal(filled) * 100,
     }
 
@@ -118,7 +124,7 @@ def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     families += [(f"bags of one, {width} columns", single_bags(rng, width, 4_003)) for width in (8, 33)]
     families += [("bags of one, many rows", single_bags(rng, 4, 300_007))]
     families += [("many rows", bags(rng, 4, rows=300_007)), ("segments in no order", mixed(bags(rng, 8), rng))]
-    families += [(f"rows sorted={s}", rows(rng, s)) for s in (True, False)]
+    families += [(f"rows in order: {order}", rows(rng, order)) for order in ("sorted", "gap", "nearly", "none")]
     families += [(f"window sorted={s}", windows(rng, s)) for s in (True, False)]
     for label, family in families:
         if set(op.input_names) <= set(family):

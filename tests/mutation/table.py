@@ -171,16 +171,25 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "if (matched > output_indices.rows) {",
             "an unmatched row is no fault",
         ),
+        ("chain.matched += same ? 1 : 0;", "chain.matched += 1;", "of rows matched together all count as found"),
+        ("if (matched[block].begin != sure) {", "if (false) {", "a wrong guess is not corrected"),
     ],
     ("csrc/core/checked.hpp", "fill_empty_rows"): [
         ("(value)) < bound", "(value)) <= bound", "every range is one longer"),
     ],
     ("csrc/core/radix_sort.hpp", "fill_empty_rows"): [
         (".key > moving.key", ".key >= moving.key", "sorting few entries is not stable"),
+    ],
+    ("csrc/core/radix_sort.hpp", "segment_grad_compact"): [
         ("shift = pass * digit_bits", "shift = 0 * pass * digit_bits", "sorting looks at the lowest digit only"),
     ],
     ("csrc/core/sorted_entries.hpp", "fill_empty_rows"): [
         ("if (!all.sorted) sort_unsorted", "if (all.sorted) sort_unsorted", "entries are not sorted"),
+    ],
+    ("csrc/core/key_steps.hpp", "fill_empty_rows"): [
+        ("return farthest <= std::numeric_limits<Step>::max();", "return true;", "rows far apart are taken as near"),
+        ("changes += step != 0 ? 1 : 0;", "changes += 1;", "every entry is taken as a row of its own"),
+        ("if (part > 0 && first_key(part) < last_key(part - 1)) return false;", "", "later parts may go back"),
     ],
     ("csrc/core/grouped_entries.hpp", "segment_grad_compact"): [
         ("if (all.sorted) return detail::group_sorted", "if (!all.sorted) return detail::group_sorted", "not sorted"),
@@ -188,6 +197,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/simd/entry_loops_impl.hpp", "loops_baseline"): [
         ("ids[i] != ids[i - 1]", "ids[i] == ids[i - 1]", "runs end where they do not"),
         ("<< (number % 64)) - 1", "<< (number % 64))", "ranks count nothing but themselves"),
+        ("copied.sorted &= word >= before;", "", "copied entries are always sorted"),
+        ("copied.fit &= in_range(", "copied.fit |= in_range(", "copied entries are never negative"),
         ("- static_cast<std::uint64_t>(ids[0]) == position", "- 0 >= position", "gaps between segments are overlooked"),
     ],
     ("csrc/simd/row_packs.hpp", "loops_baseline"): [
@@ -241,6 +252,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ],
     ("csrc/core/items.hpp", "slice_grad"): [
         ("position * size, 0, size)", "position * size, 0, 1)", "only one byte is cleared"),
+        ("word &= mask;", "", "what does not match is copied, too"),
+        ("offset += word_bytes) {", "offset += size) {", "of complex numbers only one half is copied"),
     ],
     ("csrc/bind/arrays.hpp", "segment_reduce"): [
         ("columns *= array.shape(axis)", "columns = array.shape(axis)", "only the last axis counts as columns"),

@@ -71,6 +71,8 @@ def _gradients(rng: Rng) -> Iterator[tuple[Inputs, int]]:
         shuffled = rng.permutation(b.segment_ids)
         for segment_ids in (b.segment_ids, shuffled):
             yield {"grad": grad, "indices": b.indices, "segment_ids": segment_ids}, b.rows
+    few = {"indices": rng.integers(0, 1000, 100), "segment_ids": np.repeat(np.arange(4), 25)}
+    yield {"grad": values(rng, 4, 2), **few}, 1000  # few of many rows, in no order
     late = np.append(np.repeat(np.arange(3), 400), 0)  # in order for long, and then not
     yield {"grad": values(rng, 4, 2), "indices": rng.integers(0, 5, len(late)), "segment_ids": late}, 5
 
@@ -98,6 +100,7 @@ def _row_lists(rng: Rng) -> Iterator[tuple[Any, int]]:
     yield np.array([0, 50, 50, 99]), 120  # in order and far apart
     yield np.sort(rng.integers(0, 3000, 1500)), 3000
     yield rng.integers(0, 7000, 1500), 7000  # out of order, and more than a kernel takes at once
+    yield np.append(np.arange(4096), np.arange(9)), 4100  # in order as far as a thread sees, which takes 4096
 
 
 def sparse_rows(rng: Rng) -> Iterator[Inputs]:
@@ -160,7 +163,9 @@ def windows(rng: Rng) -> Iterator[Inputs]:
     yield {**make([9], 2, [2], [2**63 - 1]), "indices": np.array([[-(2**63)], [4]])}  # far before the start
     yield make([3, 4, 5], 40, [1, 0, 2], [2, 3, 2])
     yield make([], 3, [], [])  # no dimensions: everything is kept
-    yield make([100, 100], 2000, [10, 20], [50, 60])
+    many = make([100, 100], 2000, [10, 20], [50, 60])
+    yield many
+    yield {**many, "indices": np.array(sorted(many["indices"].tolist()))}  # in order: threads know where they stand
 
 
 def slice_gradients(rng: Rng) -> Iterator[Inputs]:
