@@ -66,6 +66,7 @@ class Comparison:
         """Measure every peer once; who was first in this round is last in the next."""
         for name, call in self.peers.items():
             time.sleep(SETTLE_SECONDS)
+            call()  # not measured: after a pause the first call waits for threads and clocks to wake up
             wall, cpu = _time(call, self.counts[name])
             self.times[name].wall.append(wall)
             self.times[name].cpu.append(cpu)
