@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/types.hpp"
@@ -147,17 +148,43 @@ template <class Way, std::size_t Bytes, std::size_t Packs = kMostProducts, class
     Way::template tile<Bytes, Packs>(all);
 }
 
+// Rows narrower than a pack are done with narrower packs, at most two of them.
+template <class Way, Lane T, std::size_t Bytes, class All>
+[[gnu::always_inline]] inline void add_narrow_rows(const All& all) {
+    constexpr std::size_t lanes = Bytes / sizeof(T);
+    if constexpr (lanes > 1) {
+        if (all.columns < lanes) return add_narrow_rows<Way, T, Bytes / 2>(all);
+    }
+    if (all.columns == lanes) {
+        Way::template tile<Bytes, 1>(all);
+    } else {
+        Way::template tile<Bytes, 2>(all);
+    }
+}
+
+template <class Way, Lane T, std::size_t Bytes, class All>
+[[gnu::always_inline]] inline void add_rows_by(const All& all) {
+    constexpr std::size_t lanes = Bytes / sizeof(T);
+    if (all.columns < lanes) {
+        add_narrow_rows<Way, T, Bytes / 2>(all);
+    } else if (all.columns <= kMostProducts * lanes) {
+        add_packs<Way, Bytes>((all.columns + lanes - 1) / lanes, all);
+    } else {
+        Way::any(all);
+    }
+}
+
 template <class Level, Lane T, class Way, class All>
 void add_rows(const All& all) {
+    // Packs of a whole cache line pay only in longer rows.
     constexpr std::size_t bytes = Level::template bytes_for<T>;
-    constexpr std::size_t lanes = bytes / sizeof(T);
-    const std::size_t columns = all.columns;
-    if (columns > lanes / 2 && columns < lanes) {
-        Way::template tile<bytes / 2, 2>(all);
-    } else if (columns < lanes || columns > kMostProducts * lanes) {
-        Way::any(all);
+    constexpr std::size_t shorter = 32;
+    constexpr std::size_t long_row = 256;
+    if (all.columns == 0) return;
+    if (bytes > shorter && all.columns * sizeof(T) < long_row) {
+        add_rows_by<Way, T, std::min(bytes, shorter)>(all);
     } else {
-        add_packs<Way, bytes>((columns + lanes - 1) / lanes, all);
+        add_rows_by<Way, T, bytes>(all);
     }
 }
 
