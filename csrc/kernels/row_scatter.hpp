@@ -87,18 +87,19 @@ struct ColumnBlocks {
     std::size_t end(std::size_t block) const { return begin(block + 1); }
 };
 
-// How threads share a scatter: each has columns of its own, and where those would be too narrow, rows.
+// How threads share a scatter: each has columns of its own, or rows.
 template <Lane T>
 struct ScatterShares {
-    ScatterShares(std::size_t entries, Matrix<T> output)
+    ScatterShares(std::size_t entries, std::size_t segments, Matrix<T> output)
         : threads(threads_for(entries * output.columns)),
           blocks{output.columns, std::min(threads, most_blocks(output))},
-          by_rows(blocks.count < threads && (output.size() * sizeof(T) > kCachedBytes ||
-                                             output.columns * sizeof(T) >= kSharedRowBytes)) {}
+          by_rows(worth_sharing(output) &&
+                  (blocks.count < threads || (threads <= kMostFilters && entries / kLongBag >= segments))) {}
 
     std::size_t threads;
     ColumnBlocks<T> blocks;
-    // In a cache one thread is as fast with short rows, since each has to read all entries.
+    // Whole rows are added faster than parts of them, but where each row of the gradient is read once, it is
+    // better read by all threads in step. Where columns would be too narrow there is no choice.
     bool by_rows;
     // Each thread reads all and leaves out what is not its own: many would read more than they add.
     bool filtered() const { return by_rows && threads <= kMostFilters; }
@@ -118,10 +119,16 @@ struct ScatterShares {
                                                     : 1;
     }
 
+    // In a cache one thread is as fast with short rows, since each has to read all entries.
+    static bool worth_sharing(Matrix<T> output) {
+        return output.size() * sizeof(T) > kCachedBytes || output.columns * sizeof(T) >= kSharedRowBytes;
+    }
+
     static constexpr std::size_t kNarrowest = 16;        // columns of a thread
-    static constexpr std::size_t kSharedRowBytes = 256;  // of rows that are shared in a cache, too
+    static constexpr std::size_t kSharedRowBytes = 128;  // of rows that are shared in a cache, too
     static constexpr std::size_t kMostFilters = 4;
-    static constexpr std::size_t kCachedBytes = std::size_t{4} << 20;
+    static constexpr std::size_t kLongBag = 4;  // entries of a segment, on average
+    static constexpr std::size_t kCachedBytes = std::size_t{256} << 10;
 };
 
 // Adds all entries to an output of zeros. Returns false, with anything in the output, if segments are not
@@ -138,8 +145,8 @@ bool scatter_sorted(Combiner combiner, Matrix<const T> grad, std::span<const I> 
         const std::size_t begin = filtered ? 0 : blocks.begin(part);
         const std::size_t end = filtered ? output.columns : blocks.end(part);
         SortedScatter<T, I, S> scatter(grad, indices, segment_ids, scale, output, begin, end);
-        const bool good = filtered ? scatter.add_all(rows_in_turns(parts, part, output.columns * sizeof(T)))
-                                   : scatter.add_all(AllRows{});
+        const bool good =
+            filtered ? scatter.add_all(rows_in_turns(parts, part, output)) : scatter.add_all(AllRows{});
         if (!good) sorted = false;
     });
     return sorted;

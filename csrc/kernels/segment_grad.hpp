@@ -67,7 +67,7 @@ void scatter_ranges(Combiner combiner, Matrix<const T> grad, UnsortedEntries<Wor
 template <Lane T, Index I, Index S>
 void scatter_rows(Combiner combiner, Matrix<const T> grad, const SegmentEntries<I, S>& entries,
                   Matrix<T> output) {
-    const ScatterShares<T> shares(entries.size(), output);
+    const ScatterShares<T> shares(entries.size(), grad.rows, output);
     clear_all(output, shares.parts());
     if (shares.by_rows && !shares.filtered()) {
         entries.read_all([&](auto all) { scatter_ranges(combiner, grad, std::move(all), output); });

@@ -46,28 +46,30 @@ class RankingChoice {
         : keys_(std::size_t{all.largest} + 1),
           entries_(all.keys.size()),
           most_cached_(kCachedBytes / std::max<std::size_t>(grad.row_bytes, 1)),
-          large_gradient_(keys_ / 16 <= grad.rows),
+          grad_rows_(grad.rows),
           possible_(grad.added_as_is && grad.rows <= kMostSegments && all.payloads_sorted && !all.sorted &&
                     num_threads() <= kMostThreads && keys_ <= kMostKeys && keys_ / 8 <= entries_) {}
 
     // Whether it is worth counting the keys that occur. Few entries or keys are enough to know; often a
     // quarter of the entries have different ones.
     bool likely() const {
-        return possible_ && (large_gradient_ || std::min(keys_, entries_) / 4 <= most_cached_);
+        return possible_ && (keys_ / 16 <= grad_rows_ || std::min(keys_, entries_) / 4 <= most_cached_);
     }
 
-    bool worthwhile(std::size_t occurring) const { return large_gradient_ || occurring <= most_cached_; }
+    bool worthwhile(std::size_t occurring) const {
+        return occurring / 4 <= grad_rows_ || occurring <= most_cached_;
+    }
 
   private:
     static constexpr std::size_t kMostThreads = 4;
     static constexpr std::size_t kMostKeys = std::size_t{1} << 25;      // more would keep Ctrl-C waiting
     static constexpr std::size_t kMostSegments = std::size_t{1} << 31;  // which are read as signed
-    static constexpr std::size_t kCachedBytes = std::size_t{24} << 20;
+    static constexpr std::size_t kCachedBytes = std::size_t{12} << 20;
 
     std::size_t keys_;
     std::size_t entries_;
     std::size_t most_cached_;
-    bool large_gradient_;
+    std::size_t grad_rows_;
     bool possible_;
 };
 
@@ -104,7 +106,7 @@ void segment_grad_compact(const Plan& plan, Combiner combiner, Matrix<const T> g
             for (std::size_t rank = 0; rank < ranked->count; ++rank) {
                 sorted_unique_indices[rank] = static_cast<I>(ranked->indices[rank]);
             }
-            const ScatterShares<T> shares(ranked->ranks.size(), output);
+            const ScatterShares<T> shares(ranked->ranks.size(), grad.rows, output);
             clear_all(output, shares.parts());
             const bool sorted = scatter_sorted(combiner, grad, ranked->ranks_to_scatter(),
                                                ranked->segments_to_scatter(), output, shares);

@@ -216,7 +216,6 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
         if (begin == part_end) return;
         detail::RunReducer<T, I> reduce(combiner, lookup, stream, begin);
         std::size_t finished = ids.finished_before(begin);  // output rows below this one are complete
-        S id = ids.load(begin);
         RunEnds<S> ends(segment_ids, begin, part_end);
         while (begin < part_end) {
             const S id = ids.load(begin);

@@ -22,12 +22,18 @@ namespace gradbag {
 // Which rows a thread adds to.
 struct AllRows {};
 
-// Those of one of several threads: neighbours are often alike in how many entries they get.
-inline RowTurns rows_in_turns(std::size_t threads, std::size_t mine, std::size_t row_bytes) {
+// Those of one of several threads. Long turns: where two threads meet, they write to one cache line or ask
+// for each other's, since lines are fetched in pairs and the next are guessed. But so many that the threads
+// get equally much to do.
+template <class T>
+RowTurns rows_in_turns(std::size_t threads, std::size_t mine, Matrix<T> output) {
+    constexpr std::size_t shortest = 128;
+    constexpr std::size_t longest = 4096;
+    constexpr std::size_t turns_of_a_thread = 16;
+    const std::size_t row_bytes = std::max<std::size_t>(output.columns * sizeof(T), 1);
+    const std::size_t fair = output.rows / (turns_of_a_thread * threads) * row_bytes;
     RowTurns turns{static_cast<std::uint32_t>(threads), static_cast<std::uint32_t>(mine), 0};
-    // Two threads that write to one cache line would wait for each other, and lines are fetched in pairs.
-    constexpr std::size_t pair_of_lines = 128;
-    while ((std::max<std::size_t>(row_bytes, 1) << turns.shift) < pair_of_lines) ++turns.shift;
+    while ((row_bytes << turns.shift) < std::clamp(fair, shortest, longest)) ++turns.shift;
     return turns;
 }
 
