@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/buffer.hpp"
-#include "core/fault.hpp"
 #include "core/parallel.hpp"
 #include "core/read_entries.hpp"
 
@@ -20,12 +19,12 @@ class KeySteps {
   public:
     using Step = std::uint8_t;
 
-    // Nothing if the keys are not in order, or too far apart, or if one is at fault: then they are to be read
-    // in another way, which finds the first that is.
+    // Nothing if the keys are not in order, or too far apart, or if one is not below `key_bound`: then they
+    // are to be read in another way, which finds the first that is not.
     template <class Read>
-    static std::optional<KeySteps> of(std::size_t count, const Read& read) {
+    static std::optional<KeySteps> of(std::size_t count, std::size_t key_bound, const Read& read) {
         KeySteps all(count);
-        if (!all.read_parts(read) || !all.count_groups()) return std::nullopt;
+        if (!all.read_parts(key_bound, read) || !all.count_groups()) return std::nullopt;
         return all;
     }
 
@@ -54,15 +53,11 @@ class KeySteps {
           groups_before_(parts_.count() + 1) {}
 
     template <class Read>
-    bool read_parts(const Read& read) {
+    bool read_parts(std::size_t key_bound, const Read& read) {
         std::atomic<bool> fit{true};
         parallel_for(parts_.count(), threads_for(size()), [&](std::size_t part, std::size_t) {
             if (!fit.load(std::memory_order_relaxed)) return;
-            try {
-                if (!read_part(part, read)) fit = false;
-            } catch (const Fault&) {
-                fit = false;
-            }
+            if (!read_part(part, key_bound, read)) fit = false;
         });
         return fit;
     }
@@ -70,26 +65,28 @@ class KeySteps {
     // A copy of `read`: a byte that is written might change it, so what it holds would be loaded again each
     // time.
     template <class Read>
-    bool read_part(std::size_t part, const Read read) {
+    bool read_part(std::size_t part, std::size_t key_bound, const Read read) {
         Step* const __restrict steps = steps_.data();
-        std::size_t first = std::numeric_limits<std::size_t>::max();
-        std::size_t before = 0;
-        std::size_t farthest = 0;
-        std::size_t changes = 0;
         const std::size_t begin = parts_.begin(part);
-        read(begin, begin + 1, [&](std::size_t, std::size_t key) { first = before = key; });
+        const std::size_t end = parts_.end(part);
+        const std::uint64_t first = read.unchecked(begin);
+        std::uint64_t before = first;
+        std::uint64_t farthest = 0;
+        std::size_t changes = 0;
         steps[begin] = 0;
-        read(begin + 1, parts_.end(part), [&](std::size_t i, std::size_t key) {
+        for (std::size_t i = begin + 1; i < end; ++i) {
+            const std::uint64_t key = read.unchecked(i);
             // If the keys are not in order it becomes huge.
-            const std::size_t step = key - before;
+            const std::uint64_t step = key - before;
             before = key;
             farthest |= step;
             changes += step != 0 ? 1 : 0;
             steps[i] = static_cast<Step>(step);
-        });
-        ends_[part] = {first, before};
+        }
+        ends_[part] = {static_cast<std::size_t>(first), static_cast<std::size_t>(before)};
         groups_before_[part + 1] = changes;
-        return farthest <= std::numeric_limits<Step>::max();
+        // So small are the steps that between two good ends there are only good keys.
+        return farthest <= std::numeric_limits<Step>::max() && first < key_bound && before < key_bound;
     }
 
     // From the changes within parts, those between parts too. Whether the parts are in order.

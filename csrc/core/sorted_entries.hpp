@@ -136,7 +136,7 @@ AnyEntries arrange_entries(std::size_t count, std::size_t key_bound, const Read&
     // Keys much farther apart than this on average would be read in vain.
     constexpr std::size_t near = 64;
     if (key_bound / near <= count) {
-        if (std::optional<KeySteps> steps = KeySteps::of(count, read)) return std::move(*steps);
+        if (std::optional<KeySteps> steps = KeySteps::of(count, key_bound, read)) return std::move(*steps);
     }
     if (fits_short_words(key_bound, count, count)) {
         return detail::arrange_words<std::uint32_t>(count, key_bound, read);

@@ -29,16 +29,29 @@ struct EntriesByRow {
     AnyEntries entries;
 };
 
+// Reads the row of each entry once.
+struct RowReader {
+    Matrix<const std::int64_t> indices;
+    std::size_t rows;
+    std::int64_t fault_column;
+
+    template <class Put>
+    void operator()(std::size_t begin, std::size_t end, Put put) const {
+        for (std::size_t position = begin; position < end; ++position) {
+            put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}));
+        }
+    }
+
+    std::uint64_t unchecked(std::size_t position) const {
+        return static_cast<std::uint64_t>(load_once(indices.row(position)));
+    }
+};
+
 // sizes: the number of entries after filling. `fault_column` is the column that a fault about a row names.
 inline Plan fill_empty_rows_plan(Matrix<const std::int64_t> indices, const std::int64_t& row_count,
                                  std::int64_t fault_column) {
     const std::size_t rows = static_cast<std::size_t>(std::max<std::int64_t>(load_once(&row_count), 0));
-    const auto read = [=](std::size_t begin, std::size_t end, auto put) {
-        for (std::size_t position = begin; position < end; ++position) {
-            put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}));
-        }
-    };
-    AnyEntries entries = arrange_entries(indices.rows, rows, read);
+    AnyEntries entries = arrange_entries(indices.rows, rows, RowReader{indices, rows, fault_column});
     const std::size_t filled = indices.rows + (rows - count_groups(entries));
     if (filled > std::numeric_limits<std::int64_t>::max()) throw std::bad_alloc();
     return {{static_cast<std::int64_t>(filled)}, EntriesByRow{rows, std::move(entries)}};

@@ -18,6 +18,7 @@
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "simd/entry_loops.hpp"
+#include "simd/row_loops.hpp"
 
 // d_values[i] = grad_values[reverse_index_map[i]], and d_default_value is the sum of the gradients that no
 // map entry names. A value is one lane, or two when it is complex.
@@ -123,9 +124,10 @@ void copy_visited_near(std::span<const std::int64_t> reverse_index_map, std::siz
     if constexpr (Components * sizeof(T) == sizeof(std::uint32_t)) {
         const NearItems items{reinterpret_cast<const std::uint32_t*>(grad_values.data), grad_values.rows};
         constexpr std::size_t one_by_one = 64;
+        const bool stream = reverse_index_map.size() * sizeof(std::uint32_t) >= kStreamedBytes;
         while (i < end) {
-            i += copy_near_items(reverse_index_map.data() + i, end - i, items,
-                                 reinterpret_cast<std::uint32_t*>(d_values) + i, visited.data());
+            const NearCopies copies{reinterpret_cast<std::uint32_t*>(d_values) + i, stream};
+            i += copy_near_items(reverse_index_map.data() + i, end - i, items, copies, visited.data());
             const std::size_t next = std::min(end, i + one_by_one);
             copy_visited<false, Components>(reverse_index_map, i, next, grad_values, d_values, visited);
             i = next;

@@ -72,7 +72,7 @@ void rank_numbers(std::uint32_t* numbers, std::size_t count, const RankWord* wor
 }
 
 std::size_t copy_near_items(const std::int64_t* places, std::size_t count, const NearItems& items,
-                            std::uint32_t* copies, std::uint64_t* visited) {
+                            const NearCopies& copies, std::uint64_t* visited) {
     return chosen_loops().copy_near_items(places, count, items, copies, visited);
 }
 

@@ -68,9 +68,14 @@ struct NearItems {
     std::size_t count;
 };
 
+struct NearCopies {
+    std::uint32_t* data;
+    bool stream;  // past the caches, where they lie as that needs it
+};
+
 // Copies the items at these places for as long as neighbours lie near each other, notes each place by a bit
 // in the words of `visited`, and returns how many it took. All of them were in range.
 std::size_t copy_near_items(const std::int64_t* places, std::size_t count, const NearItems& items,
-                            std::uint32_t* copies, std::uint64_t* visited);
+                            const NearCopies& copies, std::uint64_t* visited);
 
 }  // namespace gradbag

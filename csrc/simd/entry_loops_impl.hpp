@@ -106,7 +106,7 @@ void rank_numbers(std::uint32_t* __restrict numbers, std::size_t count, const Ra
 
 // Takes none, which leaves them to the caller.
 template <class Level>
-std::size_t copy_no_items(const std::int64_t*, std::size_t, const NearItems&, std::uint32_t*,
+std::size_t copy_no_items(const std::int64_t*, std::size_t, const NearItems&, const NearCopies&,
                           std::uint64_t*) {
     return 0;
 }

@@ -21,7 +21,7 @@ struct AllLoops {
     EntryLoops<std::int64_t> of_int64;
     void (*rank_numbers)(std::uint32_t* numbers, std::size_t count, const RankWord* words);
     std::size_t (*copy_near_items)(const std::int64_t* places, std::size_t count, const NearItems& items,
-                                   std::uint32_t* copies, std::uint64_t* visited);
+                                   const NearCopies& copies, std::uint64_t* visited);
     void (*zeros_past_caches)(std::uint8_t* to, std::size_t bytes);
 };
 

@@ -13,7 +13,7 @@ namespace gradbag::simd {
 // of them is picked out in registers.
 template <class Level>
 std::size_t copy_near_items_avx2(const std::int64_t* __restrict places, std::size_t count,
-                                 const NearItems& items, std::uint32_t* __restrict copies,
+                                 const NearItems& items, const NearCopies& copies,
                                  std::uint64_t* __restrict visited) {
     constexpr std::size_t lanes = 8;
     constexpr std::size_t window = 16;
@@ -31,6 +31,8 @@ std::size_t copy_near_items_avx2(const std::int64_t* __restrict places, std::siz
         number = other;
         word = visited[number];
     };
+    std::uint32_t* __restrict const to = copies.data;
+    const bool stream = copies.stream && reinterpret_cast<std::uintptr_t>(to) % sizeof(__m256) == 0;
     std::size_t i = 0;
     for (; count - i >= lanes; i += lanes) {
         // Each place is read once: it may change.
@@ -48,7 +50,11 @@ std::size_t copy_near_items_avx2(const std::int64_t* __restrict places, std::siz
         // Bit 3 of a step says which half it is in.
         const __m256 picked = _mm256_blendv_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high),
                                                _mm256_castsi256_ps(_mm256_slli_epi32(steps, 28)));
-        _mm256_storeu_ps(reinterpret_cast<float*>(copies + i), picked);
+        if (stream) {
+            _mm256_stream_ps(reinterpret_cast<float*>(to + i), picked);
+        } else {
+            _mm256_storeu_ps(reinterpret_cast<float*>(to + i), picked);
+        }
 
         const __m256i bit = _mm256_sllv_epi32(_mm256_set1_epi32(1), steps);
         __m128i bits = _mm_or_si128(_mm256_castsi256_si128(bit), _mm256_extracti128_si256(bit, 1));
@@ -66,6 +72,7 @@ std::size_t copy_near_items_avx2(const std::int64_t* __restrict places, std::siz
         }
     }
     visited[number] = word;
+    if (stream) _mm_sfence();
     return i;
 }
 

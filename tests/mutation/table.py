@@ -187,7 +187,9 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ("if (!all.sorted) sort_unsorted", "if (all.sorted) sort_unsorted", "entries are not sorted"),
     ],
     ("csrc/core/key_steps.hpp", "fill_empty_rows"): [
-        ("return farthest <= std::numeric_limits<Step>::max();", "return true;", "rows far apart are taken as near"),
+        ("farthest <= std::numeric_limits<Step>::max() &&", "", "rows far apart are taken as near"),
+        ("&& before < key_bound", "", "a row beyond the last is taken"),
+        ("first < key_bound &&", "", "a negative row is taken"),
         ("changes += step != 0 ? 1 : 0;", "changes += 1;", "every entry is taken as a row of its own"),
         ("if (part > 0 && first_key(part) < last_key(part - 1)) return false;", "", "later parts may go back"),
     ],
