@@ -8,15 +8,16 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 # Read when TensorFlow is imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
+import limit
 import numpy as np
 import workloads
+from limit import on_lines
 from measure import Call
 from workloads import Bags, Inputs, Task
 
@@ -26,8 +27,6 @@ from gradbag.spec import registry
 OWN, TENSORFLOW, LIMIT, NEIGHBOUR = "gradbag", "TensorFlow", "limit", "neighbour"
 TORCH_FORWARD, TORCH_DENSE = "torch embedding_bag", "torch embedding_bag backward"
 TORCH_INDEX_ADD, TORCH_SPARSE = "torch index_add_", "torch sparse=True, coalesce"
-CACHE_LINE = 64
-GATHER_BLOCK = 32_768
 # A table below this size stays in a cache, where reading it is not what takes time.
 CACHED = 2**24
 
@@ -78,7 +77,7 @@ def calls(task: Task, tf: Any, torch: Any) -> dict[str, Call]:
         made[NEIGHBOUR] = functools.partial(getattr(gradbag.raw_ops, op.name), **named)
     bags = task.workload
     if bags is not None and not (isinstance(bags, Bags) and inputs["data"].nbytes < CACHED):
-        made[LIMIT] = limit(task, inputs, made[OWN]())
+        made[LIMIT] = limit.call(task, inputs, made[OWN]())
     return made
 
 
@@ -88,20 +87,6 @@ def inputs_of(task: Task) -> Inputs:
     if task.workload is not None:
         return workloads.SPARSE_OPS[task.op](task.workload)
     return workloads.tiny(registry[task.op])
-
-
-def on_lines(array: Any) -> Any:
-    """A copy that begins with a cache line, as TensorFlow's and PyTorch's do.
-
-    NumPy's large arrays begin 16 bytes later, so that a row of 128 bytes lies in three lines and not in two.
-    """
-    if array.dtype.hasobject:
-        return array
-    room = np.empty(array.nbytes + CACHE_LINE, np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 # ------------------------------------------------------------------ PyTorch
@@ -191,85 +176,3 @@ def does_the_same(ours: Any, theirs: Any) -> bool:
 def _bits(array: Any) -> Any:
     array = np.ascontiguousarray(array)
     return array.reshape(-1).view(f"u{array.dtype.itemsize}") if array.dtype.itemsize in (1, 2, 4, 8) else array
-
-
-# ------------------------------------------------------------------ the limit of the machine
-def limit(task: Task, inputs: Inputs, results: Any) -> Call:
-    """What nobody can leave out, done by NumPy in as many threads: gather, fill, and one read of the ids.
-
-    * gather: `np.take` of a word of each cache line of the rows that the op reads in no regular order, in blocks that
-      stay in the cache. These are the table's rows for the forward op and, for the dense gradient, the result's rows
-      that it adds to; for the compact gradient the rows of `grad`, in the order of the rows of the result; for
-      SparseFillEmptyRowsGrad the values by their map. Otherwise the ops that fill and slice read all in order.
-    * fill: `ndarray.fill` of arrays of the size of the results, allocated and touched beforehand.
-    * read: `ndarray.max` of the ids.
-
-    NumPy does not prefetch, so a little more than the whole limit is possible.
-    """
-    outputs = [np.asarray(r) for r in (results if isinstance(results, tuple) else [results])]
-    filled = [np.zeros(out.size, _unsigned(out)) for out in outputs if out.ndim]
-    gathers: list[tuple[Any, Any]] = []
-    if isinstance(task.workload, Bags):
-        indices, segment_ids = inputs["indices"].astype(np.int64), inputs["segment_ids"].astype(np.int64)
-        if task.kind == "compact":
-            gathers = [_lines(inputs["grad"], segment_ids[np.argsort(indices, kind="stable")])]
-        else:
-            gathers = [_lines(inputs["data"], indices)]
-        reads = [inputs["indices"], inputs["segment_ids"]]
-    elif task.op == "SparseFillEmptyRowsGrad":
-        gathers = [(inputs["grad_values"], inputs["reverse_index_map"])]
-        reads = [inputs["reverse_index_map"]]
-    else:
-        reads = [array.reshape(-1) for array in inputs.values() if array.ndim]
-    parts = functools.partial(np.array_split, indices_or_sections=task.threads)
-    gathers = [(words, part) for words, places in gathers for part in parts(places)]
-    shares = [
-        functools.partial(
-            _share, gathers[t :: task.threads], [parts(f)[t] for f in filled], [parts(r)[t] for r in reads]
-        )
-        for t in range(task.threads)
-    ]
-    pool = _pool(task.threads - 1)
-    if pool is None:
-        return shares[0]
-
-    def run() -> None:
-        others = [pool.submit(share) for share in shares[1:]]
-        shares[0]()
-        for other in others:
-            other.result()
-
-    return run
-
-
-def _share(gathers: list[tuple[Any, Any]], filled: list[Any], reads: list[Any]) -> None:
-    """What one thread does of it."""
-    for words, places in gathers:
-        _gather(words, places)
-    for array in filled:
-        array.fill(0)
-    for array in reads:
-        array.max(initial=0)
-
-
-def _lines(table: Any, ids: Any) -> tuple[Any, Any]:
-    """The table as a list of words, and the place of a word in each cache line of each row."""
-    columns = table.shape[1]
-    starts = np.arange(0, columns, CACHE_LINE // table.dtype.itemsize)
-    return table.reshape(-1).view(_unsigned(table)), (ids[:, None] * columns + starts).reshape(-1)
-
-
-def _gather(words: Any, places: Any) -> None:
-    buffer = np.empty(GATHER_BLOCK, words.dtype)
-    for at in range(0, len(places), GATHER_BLOCK):
-        block = places[at : at + GATHER_BLOCK]
-        np.take(words, block, out=buffer[: len(block)], mode="clip")
-
-
-def _unsigned(array: Any) -> Any:
-    return np.dtype(f"u{array.dtype.itemsize}")
-
-
-@functools.cache
-def _pool(threads: int) -> ThreadPoolExecutor | None:
-    return ThreadPoolExecutor(threads) if threads else None

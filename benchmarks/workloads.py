@@ -235,6 +235,9 @@ SPARSE_OPS = {
 
 
 # ------------------------------------------------------------------ tiny calls
+TINY_BAGS = Bags(100, 8, TINY_ENTRIES, 5, "uniform")  # for the ops that PyTorch has, too
+
+
 def tiny(op: Op) -> Inputs:
     """Ten float32 entries with int32 indices, where the op has a choice: the sample of the op that is nearest to it."""
     types = {variable: "float32" if "float32" in names else names[0] for variable, names in op.types.items()}
@@ -251,12 +254,12 @@ def entries(op: Op, inputs: Any) -> int:
 class Task:
     family: str
     op: str
-    workload: Bags | Sparse | None = None  # none: a tiny call
+    workload: Bags | Sparse | None = None  # none: a sample of the op, for a tiny call
     neighbour: Bags | None = None  # the width to compare an odd width with
     threads: int = 2
 
     def __str__(self) -> str:
-        return self.op if self.workload is None else f"{self.family}: {self.workload}"
+        return self.op if self.family == "tiny" else f"{self.family}: {self.workload}"
 
     @property
     def kind(self) -> str:
@@ -267,7 +270,7 @@ class Task:
     @property
     def weight(self) -> float:
         """About how long it takes, for the progress bar."""
-        return 2e6 if self.workload is None else 3e6 + self.workload.weight
+        return 2e6 if self.family == "tiny" else 3e6 + self.workload.weight
 
 
 def plan(quick: bool) -> list[Task]:
@@ -299,8 +302,9 @@ def _plan(quick: bool) -> Iterator[Task]:
         ("SparseSliceGrad", Sparse(2_000_000, rank=3)),
     ):
         yield Task("fill and slice", name, replace(sparse, entries=sparse.entries // size))
+    in_bags = [task.op for task in _segment_tasks("tiny", [TINY_BAGS])]
     for op in registry:
-        yield Task("tiny", op.name)
+        yield Task("tiny", op.name, TINY_BAGS if op.name in in_bags else None)
     yield from _segment_tasks("{kind}, one thread", chosen[::2] if quick else chosen, threads=1)
 
 
