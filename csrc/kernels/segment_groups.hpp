@@ -91,10 +91,17 @@ class GroupSums {
         const std::size_t count = end - begin;
         // The first of a batch have nobody before them who would ask.
         for (std::size_t i = 0; i < std::min(count, kPrefetchDistance); ++i) prefetch_(payloads[i]);
-        for (std::size_t i = 0; i < count; ++i) {
-            const std::size_t segment = static_cast<std::size_t>(payloads[i]);
-            rows_[i] = grad.row(segment);
-            scales_[i] = scale_(segment);
+        const auto list = [&](const auto& scale_of) {
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::size_t segment = static_cast<std::size_t>(payloads[i]);
+                rows_[i] = grad.row(segment);
+                scales_[i] = scale_of(segment);
+            }
+        };
+        if (const A* const scales = scale_.listed()) {
+            list([scales](std::size_t segment) { return scales[segment]; });
+        } else {
+            list(scale_);
         }
         all_.upcoming = prefetch_.worthwhile() ? count : 0;
     }

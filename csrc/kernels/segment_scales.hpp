@@ -25,7 +25,8 @@ class SegmentCounts {
   public:
     SegmentCounts(std::size_t entries, std::size_t segments)
         : near_(entries <= std::numeric_limits<std::uint32_t>::max() ? std::min(segments, 4 * entries + 1024)
-                                                                     : 0) {
+                                                                     : 0),
+          few_(near_.size() <= entries / 4) {
         parallel_ranges(near_.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::fill(near_.data() + begin, near_.data() + end, 0u);
         });
@@ -74,6 +75,9 @@ class SegmentCounts {
         return segment < near_.size() ? near_[segment] : std::ranges::equal_range(far_, segment).size();
     }
 
+    // How many segments there are, if they were counted and are much fewer than the entries; otherwise 0.
+    std::size_t few_segments() const { return few_ ? near_.size() : 0; }
+
   private:
     void add_far(std::size_t segment, std::size_t count) {
         const std::lock_guard lock(*far_mutex_);
@@ -81,6 +85,7 @@ class SegmentCounts {
     }
 
     Buffer<std::uint32_t> near_;
+    bool few_;
     std::vector<std::size_t> far_;
     std::unique_ptr<std::mutex> far_mutex_ = std::make_unique<std::mutex>();  // so that counts can be moved
 };
@@ -129,19 +134,29 @@ template <class A>
 class SegmentScales {
   public:
     SegmentScales(Combiner combiner, const SegmentCounts& counts)
-        : combiner_(combiner), counts_(counts), of_count_(combiner) {}
+        : combiner_(combiner), counts_(counts), of_count_(combiner), listed_(counts.few_segments()) {
+        for (std::size_t segment = 0; segment < listed_.size(); ++segment) {
+            listed_[segment] = computed(segment);
+        }
+    }
 
-    A operator()(std::size_t segment) const {
+    A operator()(std::size_t segment) const { return listed() ? listed_[segment] : computed(segment); }
+
+    // The scales of all segments, if each is asked for so often that they were computed beforehand.
+    const A* listed() const { return listed_.size() > 0 ? listed_.data() : nullptr; }
+
+  private:
+    A computed(std::size_t segment) const {
         if constexpr (std::floating_point<A>) {
             if (combiner_ != Combiner::sum) return of_count_(counts_(segment));
         }
         return A{1};
     }
 
-  private:
     Combiner combiner_;
     const SegmentCounts& counts_;
     CountScales<A> of_count_;
+    Buffer<A> listed_;
 };
 
 }  // namespace gradbag
