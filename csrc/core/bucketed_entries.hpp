@@ -43,7 +43,8 @@ struct BucketedEntries {
         Word* const next_places = next.data();
         const Word* const keys_of = keys.data();
         const unsigned bits = shift;
-        for (std::size_t entry = parts.begin(part); entry < parts.end(part); ++entry) {
+        const std::size_t end = parts.end(part);  // which would be computed again after every store
+        for (std::size_t entry = parts.begin(part); entry < end; ++entry) {
             body(entry, static_cast<std::size_t>(next_places[keys_of[entry] >> bits]++));
         }
     }
