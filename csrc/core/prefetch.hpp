@@ -63,4 +63,8 @@ class RowPrefetch {
     std::size_t wanted_bytes_;
 };
 
+// How many places ahead the next line is.
+template <class T>
+inline constexpr std::size_t kNextLine = (64 + sizeof(T) - 1) / sizeof(T);
+
 }  // namespace gradbag

@@ -10,6 +10,8 @@
 
 #include "core/buffer.hpp"
 #include "core/parallel.hpp"
+#include "core/prefetch.hpp"
+#include "core/views.hpp"
 
 namespace gradbag {
 
@@ -133,9 +135,12 @@ void count_buckets(const Word* __restrict keys, std::size_t count, unsigned shif
 template <class Word, class PayloadAt>
 void scatter_to_buckets(const Word* __restrict keys, std::size_t begin, std::size_t end, PayloadAt payload_at,
                         unsigned shift, Word* __restrict next, KeyedEntry<Word>* __restrict to) {
+    const RowPrefetch ahead(Matrix<KeyedEntry<Word>>{to, 0, 1});
     for (std::size_t i = begin; i < end; ++i) {
         const Word key = keys[i];
-        to[next[key >> shift]++] = {key, payload_at(i)};
+        const Word place = next[key >> shift]++;
+        ahead.line(place + kNextLine<KeyedEntry<Word>>);
+        to[place] = {key, payload_at(i)};
     }
 }
 

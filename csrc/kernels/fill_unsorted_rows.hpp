@@ -146,10 +146,6 @@ void fill_bucket(const BucketedEntries& all, std::size_t bucket, const Entry* pa
     });
 }
 
-// How far ahead in a bucket the next line is.
-template <class T>
-constexpr std::size_t kNextLine = (64 + sizeof(T) - 1) / sizeof(T);
-
 template <class Rank, class Size>
 void fill_unsorted(const BucketedEntries& all, const RowEntries& from, const FilledRows& output, Rank rank,
                    Size size) {
