@@ -33,10 +33,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 import gradbag
 
 HERE = Path(__file__).parent
-LATEST = HERE / "results" / "latest.json"
 IMPORT_TIME = "import time, numpy; t = time.perf_counter(); import gradbag; print(time.perf_counter() - t)"
-# Of full runs; those of quick ones are only a first impression, and stay beside their numbers.
-PLOTS = HERE.parent / "docs" / "benchmarks"
+# Of full runs; quick ones are only a first impression, which nobody keeps.
+RESULTS, QUICK_RESULTS = HERE.parent / "docs" / "benchmarks", HERE / "results"
 MEMORY = {
     "same": "Memory: every call allocates its results; large blocks get huge pages for every peer, as NumPy's do "
     "(GLIBC_TUNABLES=glibc.malloc.hugetlb=1, where the C library knows it).",
@@ -121,9 +120,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller workloads: under two minutes")
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument("--memory", choices=list(MEMORY), default="same", help="huge pages for all, or the defaults")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers to this file, too")
     parser.add_argument(
-        "--plot", type=Path, metavar="DIR", help="where plots go (docs/benchmarks; beside the JSON if quick)"
+        "--into",
+        type=Path,
+        metavar="DIR",
+        help="where numbers and plots go (docs/benchmarks; benchmarks/results if quick)",
     )
     parser.add_argument("--from-json", type=Path, metavar="FILE", help="show and draw the numbers of an earlier run")
     return parser.parse_args()
@@ -144,12 +145,11 @@ def main() -> None:
         results["versions"] |= versions
         results["import_seconds"] = import_seconds()
     tables.show(console, results)
-    written = plots.draw_ratios(results, given.plot or (LATEST.parent if results["quick"] else PLOTS))
-    text = json.dumps(results, indent=2) + "\n"
-    for path in [*([] if given.from_json else [LATEST]), *([given.json] if given.json else [])]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
+    folder = given.into or (QUICK_RESULTS if results["quick"] else RESULTS)
+    written = plots.draw_ratios(results, folder)
+    if not given.from_json:
+        written.append(folder / "ratios.json")
+        written[-1].write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     console.print("Written: " + ", ".join(os.path.relpath(path) for path in written), soft_wrap=True)
     if any("wrong" in row for row in results["rows"]):
         raise SystemExit("Some results are wrong: see above")

@@ -26,9 +26,8 @@ import numpy as np
 import gradbag
 
 HERE = Path(__file__).parent
-LATEST = HERE / "results" / "growth.json"
 # Of full runs; those of quick ones are only a first impression, and stay beside their numbers.
-PLOTS = HERE.parent / "docs" / "benchmarks"
+RESULTS, QUICK_RESULTS = HERE.parent / "docs" / "benchmarks", HERE / "results"
 OPS = {
     "forward": "SparseSegmentMean",
     "dense gradient": "SparseSegmentMeanGrad",
@@ -211,9 +210,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="smaller sizes: about a minute")
     parser.add_argument("--threads", type=int, default=2, help="gradbag's threads (2)")
     parser.add_argument("--memory-gib", type=float, metavar="G", help="budget (half of what is available now)")
-    parser.add_argument("--json", type=Path, metavar="FILE", default=LATEST, help="where the numbers go")
     parser.add_argument(
-        "--plot", type=Path, metavar="DIR", help="where plots go (docs/benchmarks; beside the JSON if quick)"
+        "--into",
+        type=Path,
+        metavar="DIR",
+        help="where numbers and plots go (docs/benchmarks; benchmarks/results if quick)",
     )
     parser.add_argument("--point", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -237,9 +238,9 @@ def main() -> None:
     results: dict[str, Any] = {"quick": given.quick, "threads": given.threads, "fixed": fixed}
     results["points"], results["skipped"] = run(given.quick, budget, given.threads)
     show(results, console)
-    given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    written = [given.json, *plots.draw_growth(results, given.plot or (LATEST.parent if given.quick else PLOTS))]
+    folder = given.into or (QUICK_RESULTS if given.quick else RESULTS)
+    written = [*plots.draw_growth(results, folder), folder / "growth.json"]
+    written[-1].write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     console.print("Written: " + ", ".join(os.path.relpath(path) for path in written), soft_wrap=True)
 
 

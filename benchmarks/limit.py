@@ -1,4 +1,4 @@
-"""What the machine allows: what nobody can leave out of an op, done by a few lines of C++ (limit.cpp) in as many threads.
+"""What the machine allows: what nobody can leave out of an op, done by a few lines of C++ (limit.cpp).
 
 * gather: a byte of each cache line of the rows that the op reads in no regular order, asked for ahead of time. These
   are the table's rows for the forward op and, for the dense gradient, the result's rows that it adds to; for the

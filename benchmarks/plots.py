@@ -102,8 +102,9 @@ def draw_ratios(results: dict[str, Any], folder: Path) -> list[Path]:
         _ratio_axis(axes, results["rows"])
         axes.axvline(1, color="black", linewidth=1)
         axes.axvspan(axes.get_xlim()[0], 1, color="#eeeeee", zorder=0)
-        # In two lines: the part left of 1 is narrow if hardly anything is slower.
-        axes.annotate("gradbag \nslower ", (1, place - 0.5), ha="right", va="bottom", fontsize=8.5, color=GREY)
+        # Upright: the part left of 1 is narrow if hardly anything is slower.
+        middle = float(np.sqrt(axes.get_xlim()[0]))
+        axes.text(middle, place / 2, "gradbag slower", rotation=90, ha="center", va="center", fontsize=8.5, color=GREY)
         for peer, (colour, mark) in PEERS.items():
             axes.plot([], [], mark, color=colour, markersize=7, label=f"beside {peer}")
         axes.legend(

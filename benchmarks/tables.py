@@ -174,9 +174,10 @@ def notes(results: dict[str, Any]) -> Iterable[str]:
     yield f"{machine['processor']}, {machine['cores']} cores{load}; {versions}"
     yield (
         "vs: median of in-round ratios of wall time; CPU vs: of the time of the busiest thread on CPU. TF: TensorFlow; "
-        "PT: the fastest of PyTorch's ways. of limit: the time in which this machine gathers the rows, fills results of "
-        "this size and reads the ids once (benchmarks/limit.cpp), in the same rounds and as many threads, for tables of "
-        "16 MiB or more. per byte: speed beside that of the neighbouring multiple of 8 columns; 1x is as good."
+        "PT: the fastest of PyTorch's ways. of limit: the time in which this machine gathers the rows, fills results "
+        "of this size and reads the ids once (benchmarks/limit.cpp), in the same rounds and as many threads, for "
+        "tables of 16 MiB or more. per byte: speed beside that of the neighbouring multiple of 8 columns; 1x is as "
+        "good."
     )
     yield results["memory"]
     if "import_seconds" in results:
