@@ -87,10 +87,11 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ),
     ],
     ("csrc/kernels/segment_groups.hpp", "segment_grad_compact"): [
-        ("scales_[i] = scale_(segment)", "scales_[i] = scale_(0)", "all rows get the first scale"),
+        ("scales_[i] = scale_of(segment)", "scales_[i] = scale_(0)", "all rows get the first scale"),
         ("grad.row(segment)", "grad.row(0 * segment)", "all rows are the first"),
     ],
     ("csrc/kernels/segment_scales.hpp", "segment_grad_compact"): [
+        ("listed_[segment] = computed(segment)", "listed_[segment] = computed(0)", "long bags get the first scale"),
         ("counted = combiner != Combiner::sum", "counted = combiner == Combiner::mean", "sqrt_n is not counted"),
     ],
     ("csrc/kernels/segment_scales.hpp", "segment_grad"): [
