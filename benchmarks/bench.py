@@ -34,8 +34,6 @@ import gradbag
 
 HERE = Path(__file__).parent
 IMPORT_TIME = "import time, numpy; t = time.perf_counter(); import gradbag; print(time.perf_counter() - t)"
-# Of full runs; quick ones are only a first impression, which nobody keeps.
-RESULTS, QUICK_RESULTS = HERE.parent / "docs" / "benchmarks", HERE / "results"
 MEMORY = {
     "same": "Memory: every call allocates its results; large blocks get huge pages for every peer, as NumPy's do "
     "(GLIBC_TUNABLES=glibc.malloc.hugetlb=1, where the C library knows it).",
@@ -145,7 +143,7 @@ def main() -> None:
         results["versions"] |= versions
         results["import_seconds"] = import_seconds()
     tables.show(console, results)
-    folder = given.into or (QUICK_RESULTS if results["quick"] else RESULTS)
+    folder = given.into or plots.folder_for(results["quick"])
     written = plots.draw_ratios(results, folder)
     if not given.from_json:
         written.append(folder / "ratios.json")

@@ -25,9 +25,6 @@ import numpy as np
 
 import gradbag
 
-HERE = Path(__file__).parent
-# Of full runs; those of quick ones are only a first impression, and stay beside their numbers.
-RESULTS, QUICK_RESULTS = HERE.parent / "docs" / "benchmarks", HERE / "results"
 OPS = {
     "forward": "SparseSegmentMean",
     "dense gradient": "SparseSegmentMeanGrad",
@@ -238,7 +235,7 @@ def main() -> None:
     results: dict[str, Any] = {"quick": given.quick, "threads": given.threads, "fixed": fixed}
     results["points"], results["skipped"] = run(given.quick, budget, given.threads)
     show(results, console)
-    folder = given.into or (QUICK_RESULTS if given.quick else RESULTS)
+    folder = given.into or plots.folder_for(given.quick)
     written = [*plots.draw_growth(results, folder), folder / "growth.json"]
     written[-1].write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     console.print("Written: " + ", ".join(os.path.relpath(path) for path in written), soft_wrap=True)

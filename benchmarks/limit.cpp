@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-// Whoever adds up what was read must not be removed by the compiler.
+// So that the compiler does not leave out the reading.
 void use(std::uint64_t sum) { asm volatile("" : : "r"(sum)); }
 
 struct Rows {

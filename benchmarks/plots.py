@@ -33,6 +33,12 @@ STYLE = {
 }
 
 
+def folder_for(quick: bool) -> Path:
+    """Where numbers and pictures go. Quick runs are only a first impression, which nobody keeps."""
+    here = Path(__file__).parent
+    return here / "results" if quick else here.parent / "docs" / "benchmarks"
+
+
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.{ending}" for ending in ("png", "svg")]

@@ -135,9 +135,9 @@ class SegmentScales {
   public:
     SegmentScales(Combiner combiner, const SegmentCounts& counts)
         : combiner_(combiner), counts_(counts), of_count_(combiner), listed_(counts.few_segments()) {
-        for (std::size_t segment = 0; segment < listed_.size(); ++segment) {
-            listed_[segment] = computed(segment);
-        }
+        parallel_ranges(listed_.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+            for (std::size_t segment = begin; segment < end; ++segment) listed_[segment] = computed(segment);
+        });
     }
 
     A operator()(std::size_t segment) const { return listed() ? listed_[segment] : computed(segment); }
