@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "bind/families.hpp"
+#include "bind/parts.hpp"
 #include "core/block_cache.hpp"
 
 namespace nb = nanobind;

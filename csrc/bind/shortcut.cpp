@@ -1,12 +1,9 @@
 #include "bind/shortcut.hpp"
 
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <numpy/arrayobject.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,24 +11,19 @@
 #include <exception>
 #include <memory>
 #include <stdexcept>
-#include <type_traits>
 
-#include "bind/families.hpp"
-#include "core/fault.hpp"
+#include "bind/numpy.hpp"
+#include "bind/parts.hpp"
 
 namespace gradbag {
 
 namespace {
-
-static_assert(std::is_same_v<npy_intp, std::intptr_t>);
 
 // Results and scratch of more bytes than this need care that only the Python way takes.
 std::size_t most_bytes = 0;
 // A call that touches no more is over soon, even if every entry picks the widest row: giving the interpreter
 // to another thread, and waiting until that gives it back, would take longer.
 constexpr std::size_t kLockedBytes = std::size_t{1} << 14;
-
-PyArrayObject* as_array(PyObject* value) { return reinterpret_cast<PyArrayObject*>(value); }
 
 // The Python way meets a lack of memory again, and has words for it. Any other error goes on: it may come
 // from a handler of a signal, and not come again.
@@ -42,10 +34,10 @@ void forget_memory_error() {
 
 // Adds the bytes of an array to a total, if that is then at most `most`. NumPy limits the axes beside a zero
 // too, so they count as if there were none.
-bool add_bytes(const PlainArray& array, std::size_t most, std::size_t& total) {
+bool add_bytes(const gradbag_array& array, std::size_t most, std::size_t& total) {
     std::size_t bytes = array.item_size;
     for (std::size_t axis = 0; axis < array.axes; ++axis) {
-        const std::size_t size = std::max<std::size_t>(array.shape(axis), 1);
+        const std::size_t size = std::max<std::size_t>(static_cast<std::size_t>(array.shape[axis]), 1);
         if (bytes > most / size) return false;
         bytes *= size;
     }
@@ -80,21 +72,32 @@ bool push_size(std::int64_t size, std::vector<std::intptr_t>& sizes) {
     return true;
 }
 
+// Whether a kernel did its work. What it found wrong, or lacked, the Python way meets again and has words for;
+// an interruption does not come again.
 template <class Work>
-auto run_kernel(bool locked, Work work) {
-    if (locked) return work();
-    const nb::gil_scoped_release unlocked;
-    return work();
+bool run_kernel(bool locked, Work work) {
+    gradbag_status status{};
+    if (locked) {
+        status = work();
+    } else {
+        const nb::gil_scoped_release unlocked;
+        status = work();
+    }
+    if (status == GRADBAG_INTERRUPTED) rethrow_last_error();
+    return status == GRADBAG_OK;
 }
 
-DirectKernel kernel_named(const std::string& name, std::size_t arrays, bool takes_plan) {
-    const auto found = direct_kernels().find(name);
-    if (found == direct_kernels().end() || found->second.arrays != arrays ||
-        found->second.takes_plan != takes_plan) {
+const gradbag_kernel* kernel_named(const std::string& name, std::size_t arguments, bool takes_plan) {
+    const gradbag_kernel* const found = gradbag_find_kernel(name.c_str());
+    if (found == nullptr || found->arguments.size() != arguments || found->takes_plan != takes_plan) {
         throw std::invalid_argument("no kernel takes such arguments: " + name);
     }
-    return found->second;
+    return found;
 }
+
+struct FreePlan {
+    void operator()(gradbag_plan* plan) const { gradbag_free_plan(plan); }
+};
 
 }  // namespace
 
@@ -102,11 +105,13 @@ DirectKernel kernel_named(const std::string& name, std::size_t arrays, bool take
 struct Shortcut::Call {
     std::vector<std::intptr_t> sizes;
     std::vector<std::byte> contents;  // copies, so that no other thread can change a size that was checked
-    std::vector<PlainArray> inputs;
-    std::vector<PlainArray> passed;
+    std::vector<gradbag_array> inputs;
+    std::vector<gradbag_array> passed;
+    std::size_t inputs_passed = 0;
     std::vector<std::intptr_t> output_sizes;
     std::vector<nb::object> outputs;
-    std::optional<Plan> plan;
+    std::unique_ptr<gradbag_plan, FreePlan> plan;
+    gradbag_fault fault;
     std::size_t touched = 0;  // bytes
     bool locked = true;       // so few that the interpreter is kept
 };
@@ -117,10 +122,13 @@ Shortcut::Shortcut(std::vector<InputForm> inputs, std::vector<OutputForm> output
       outputs_(std::move(outputs)),
       slots_(std::move(slots)),
       passes_(kernels.passes),
-      fill_(kernel_named(kernels.fill, passes_.size() + outputs_.size(), !kernels.plan.empty())),
+      counts_(kernels.counts),
+      plan_(kernels.plan.empty() ? nullptr : kernel_named(kernels.plan, counts_.size(), false)),
+      fill_(kernel_named(kernels.fill, counts_.size() + outputs_.size(), plan_ != nullptr)),
+      settings_(fill_->settings, kernels.settings),
       rules_(std::move(rules)),
       new_tuple_(nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)).attr("__new__")) {
-    if (!kernels.plan.empty()) plan_ = kernel_named(kernels.plan, passes_.size(), false);
+    counts_.insert(counts_.end(), outputs_.size(), 1);
     for (const InputForm& input : inputs_) contents_ += input.held.value_or(0);
 }
 
@@ -129,7 +137,9 @@ bool Shortcut::takes(PyObject* values) const {
     for (std::size_t place = 0; place < inputs_.size(); ++place) {
         const InputForm& input = inputs_[place];
         PyObject* const value = item(values, place);
-        if (PyArray_CheckExact(value)) {
+        if (input.dtype.is_none()) {
+            if (value != Py_None) return false;
+        } else if (PyArray_CheckExact(value)) {
             PyArrayObject* const array = as_array(value);
             if (reinterpret_cast<PyObject*>(PyArray_DESCR(array)) != input.dtype.ptr()) return false;
             if (static_cast<std::size_t>(PyArray_NDIM(array)) != input.axes) return false;
@@ -145,14 +155,10 @@ nb::object Shortcut::run(PyObject* values) const {
     Call call;
     try {
         const bool done = read_arrays(values, call) && read_contents(values, call) && check(values, call) &&
-                          count(values, call) && allocate(call) && fill(call);
+                          count(values, call) && allocate(call) && apart(call) && fill(call);
         if (done) return answer(call);
-    } catch (const nb::python_error&) {
-        throw;
-    } catch (const Fault&) {
+    } catch (const std::bad_alloc&) {
         // The Python way finds it again, and says it.
-    } catch (const std::exception&) {
-        // Out of memory.
     }
     return {};
 }
@@ -163,14 +169,13 @@ bool Shortcut::read_arrays(PyObject* values, Call& call) const {
     call.inputs.reserve(inputs_.size());
     for (std::size_t place = 0; place < inputs_.size(); ++place) {
         const InputForm& input = inputs_[place];
-        PlainArray array{nullptr, call.sizes.data() + call.sizes.size(), input.axes, input.item_size};
+        gradbag_array array{nullptr, call.sizes.data() + call.sizes.size(), input.axes, input.item_size};
         PyObject* const value = item(values, place);
         if (PyArray_CheckExact(value)) {
-            constexpr int ready = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-            if (!PyArray_CHKFLAGS(as_array(value), ready)) return false;
+            if (!lies_ready(value) || (input.updated && !PyArray_ISWRITEABLE(as_array(value)))) return false;
             const npy_intp* const shape = PyArray_DIMS(as_array(value));
             call.sizes.insert(call.sizes.end(), shape, shape + input.axes);
-            array.address = PyArray_DATA(as_array(value));
+            array.data = PyArray_DATA(as_array(value));
         }
         call.locked = call.locked && add_bytes(array, kLockedBytes, call.touched);
         call.inputs.push_back(array);
@@ -194,14 +199,14 @@ bool Shortcut::read_contents(PyObject* values, Call& call) const {
                 narrow ? write_as<std::int32_t>(size, copy) : write_as<std::int64_t>(size, copy);
             if (overflow != 0 || !held) return false;
         } else {
-            std::memcpy(copy, call.inputs[place].address, *input.held * input.item_size);
+            std::memcpy(copy, call.inputs[place].data, *input.held * input.item_size);
         }
         for (std::size_t number = 0; number < *input.held; ++number) {
             const auto size =
                 narrow ? read_as<std::int32_t>(copy, number) : read_as<std::int64_t>(copy, number);
             if (!push_size(size, call.sizes)) return false;
         }
-        call.inputs[place].address = copy;
+        call.inputs[place].data = copy;
         copy += *input.held * sizeof(std::int64_t);
     }
     return true;
@@ -233,15 +238,22 @@ bool Shortcut::check(PyObject* values, Call& call) const {
 // What only the data tells: a kernel finds it out, or else a rule.
 bool Shortcut::count(PyObject* values, Call& call) const {
     call.passed.reserve(passes_.size() + outputs_.size());
-    for (const std::size_t place : passes_) call.passed.push_back(call.inputs[place]);
-    if (plan_) {
+    for (const std::size_t place : passes_) {
+        if (!inputs_[place].dtype.is_none()) call.passed.push_back(call.inputs[place]);
+    }
+    call.inputs_passed = call.passed.size();
+    if (plan_ != nullptr) {
         std::size_t scratch = 0;
         for (const std::size_t slot : slots_.scratch) {
-            if (!add_bytes(PlainArray{nullptr, &call.sizes[slot], 1, 8}, most_bytes, scratch)) return false;
+            if (!add_bytes(gradbag_array{nullptr, &call.sizes[slot], 1, 8}, most_bytes, scratch)) return false;
         }
-        call.plan = run_kernel(call.locked, [&] { return plan_->run(nullptr, call.passed.data()); });
-        if (!call.plan) return false;
-        for (const std::int64_t size : call.plan->sizes) {
+        const gradbag_arguments arguments{call.passed.data(), counts_.data(), settings_.data()};
+        gradbag_plan* made = nullptr;
+        const bool counted = run_kernel(
+            call.locked, [&] { return gradbag_count(plan_, &arguments, &made, &call.fault); });
+        call.plan.reset(made);
+        if (!counted) return false;
+        for (const std::int64_t size : made->plan.sizes) {
             if (!push_size(size, call.sizes)) return false;
         }
     } else if (!rules_.count.is_none()) {
@@ -266,38 +278,59 @@ bool Shortcut::allocate(Call& call) const {
     call.output_sizes.reserve(axes);  // the arrays keep pointers into it
     std::size_t total = 0;
     for (const std::size_t slot : slots_.scratch) {
-        if (!add_bytes(PlainArray{nullptr, &call.sizes[slot], 1, 8}, most_bytes, total)) return false;
+        if (!add_bytes(gradbag_array{nullptr, &call.sizes[slot], 1, 8}, most_bytes, total)) return false;
     }
     for (const OutputForm& output : outputs_) {
-        PlainArray array{nullptr, call.output_sizes.data() + call.output_sizes.size(), output.slots.size(),
-                         output.item_size};
+        gradbag_array array{nullptr, call.output_sizes.data() + call.output_sizes.size(),
+                            output.slots.size(), output.item_size};
         for (const std::size_t slot : output.slots) call.output_sizes.push_back(call.sizes[slot]);
         if (!add_bytes(array, most_bytes, total)) return false;
         call.passed.push_back(array);
     }
     call.outputs.reserve(outputs_.size());
     for (std::size_t place = 0; place < outputs_.size(); ++place) {
-        PlainArray& array = call.passed[passes_.size() + place];
+        gradbag_array& array = call.passed[call.inputs_passed + place];
         auto* const dtype = reinterpret_cast<PyArray_Descr*>(outputs_[place].dtype.inc_ref().ptr());
         PyObject* const made = PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(array.axes),
-                                                    array.sizes, nullptr, nullptr, 0, nullptr);
+                                                    array.shape, nullptr, nullptr, 0, nullptr);
         if (made == nullptr) {
             forget_memory_error();
             return false;
         }
         call.outputs.push_back(nb::steal(made));
-        array.address = PyArray_DATA(as_array(made));
+        array.data = PyArray_DATA(as_array(made));
         call.locked = call.locked && add_bytes(array, kLockedBytes, call.touched);
     }
     return true;
 }
 
-bool Shortcut::fill(Call& call) const {
-    run_kernel(call.locked, [&] { return fill_.run(call.plan ? &*call.plan : nullptr, call.passed.data()); });
+// Whether nothing else lies where the kernel writes. The Python way looks again, and more closely.
+bool Shortcut::apart(const Call& call) const {
+    const auto begin = [](const gradbag_array& array) { return static_cast<const std::byte*>(array.data); };
+    const auto end = [&](const gradbag_array& array) {
+        std::size_t bytes = array.item_size;
+        for (std::size_t axis = 0; axis < array.axes; ++axis) bytes *= static_cast<std::size_t>(array.shape[axis]);
+        return begin(array) + bytes;
+    };
+    for (std::size_t place = 0; place < inputs_.size(); ++place) {
+        if (!inputs_[place].updated) continue;
+        const gradbag_array& written = call.inputs[place];
+        for (std::size_t other = 0; other < inputs_.size(); ++other) {
+            const gradbag_array& beside = call.inputs[other];
+            if (other != place && begin(beside) < end(written) && begin(written) < end(beside)) return false;
+        }
+    }
     return true;
 }
 
+bool Shortcut::fill(Call& call) const {
+    const gradbag_arguments arguments{call.passed.data(), counts_.data(), settings_.data()};
+    return run_kernel(call.locked,
+                      [&] { return gradbag_fill(fill_, call.plan.get(), &arguments, &call.fault); });
+}
+
 nb::object Shortcut::answer(Call& call) const {
+    if (call.outputs.empty()) return nb::none();
     if (rules_.result.is_none()) return std::move(call.outputs.front());
     nb::object outputs = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(call.outputs.size())));
     if (!outputs.is_valid()) throw nb::python_error();
@@ -378,10 +411,9 @@ PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
 void bind_shortcuts(nb::module_& m) {
     using nb::literals::operator""_a;
     using Places = std::vector<std::size_t>;
-    if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
     nb::class_<InputForm>(m, "InputForm")
-        .def(nb::init<nb::object, std::size_t, std::size_t, std::optional<std::size_t>, bool>(), "dtype"_a,
-             "item_size"_a, "axes"_a, "held"_a.none(), "takes_int"_a);
+        .def(nb::init<nb::object, std::size_t, std::size_t, std::optional<std::size_t>, bool, bool>(),
+             "dtype"_a.none(), "item_size"_a, "axes"_a, "held"_a.none(), "takes_int"_a, "updated"_a);
     nb::class_<OutputForm>(m, "OutputForm")
         .def(nb::init<nb::object, std::size_t, Places>(), "dtype"_a, "item_size"_a, "slots"_a);
     nb::class_<Slots>(m, "Slots")
@@ -390,7 +422,8 @@ void bind_shortcuts(nb::module_& m) {
                       Places, std::size_t>(),
              "equal"_a, "fixed"_a, "natural"_a, "constants"_a, "scratch"_a, "count"_a);
     nb::class_<Kernels>(m, "Kernels")
-        .def(nb::init<Places, std::string, std::string>(), "passes"_a, "plan"_a, "fill"_a);
+        .def(nb::init<Places, Places, std::string, std::string, nb::object>(), "passes"_a, "counts"_a,
+             "plan"_a, "fill"_a, "settings"_a);
     nb::class_<Rules>(m, "Rules")
         .def(nb::init<nb::object, nb::object, nb::object, nb::object>(), "check"_a.none(), "count"_a.none(),
              "objection"_a, "result"_a.none());

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "bind/direct.hpp"
+#include "bind/settings.hpp"
+#include "call/abi.h"
 
 namespace nb = nanobind;
 
@@ -19,11 +20,12 @@ namespace nb = nanobind;
 namespace gradbag {
 
 struct InputForm {
-    nb::object dtype;
+    nb::object dtype;  // None: an optional input that is left out
     std::size_t item_size;
     std::size_t axes;
     std::optional<std::size_t> held;  // how many sizes are the contents of this input, if it holds sizes
     bool takes_int;                   // a Python integer will do
+    bool updated;                     // the kernel writes into it
 };
 
 struct OutputForm {
@@ -43,10 +45,13 @@ struct Slots {
     std::size_t count;
 };
 
+// The inputs of a call are flat: those of a list stand side by side.
 struct Kernels {
     std::vector<std::size_t> passes;  // the inputs that they take
+    std::vector<std::size_t> counts;  // how many of them each argument of a kernel is
     std::string plan;                 // empty: nothing is counted by a kernel
     std::string fill;
+    nb::object settings;
 };
 
 // What Python has to say: functions of the inputs and a class, each None where there is none.
@@ -57,7 +62,7 @@ struct Rules {
     nb::object result;     // the class of a tuple of several outputs
 };
 
-// For one combination of dtypes and ranks.
+// For one combination of dtypes, ranks and settings.
 class Shortcut {
   public:
     Shortcut(std::vector<InputForm> inputs, std::vector<OutputForm> outputs, Slots slots,
@@ -80,6 +85,7 @@ class Shortcut {
     bool check(PyObject* values, Call& call) const;
     bool count(PyObject* values, Call& call) const;
     bool allocate(Call& call) const;
+    bool apart(const Call& call) const;
     bool fill(Call& call) const;
 
     nb::object answer(Call& call) const;
@@ -89,8 +95,10 @@ class Shortcut {
     std::vector<OutputForm> outputs_;
     Slots slots_;
     std::vector<std::size_t> passes_;
-    std::optional<DirectKernel> plan_;
-    DirectKernel fill_;
+    std::vector<std::size_t> counts_;
+    const gradbag_kernel* plan_;  // null: nothing is counted by a kernel
+    const gradbag_kernel* fill_;
+    Settings settings_;
     Rules rules_;
     nb::object new_tuple_;
     std::size_t contents_ = 0;  // how many sizes the inputs hold

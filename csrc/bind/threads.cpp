@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "bind/families.hpp"
+#include "bind/parts.hpp"
 #include "core/parallel.hpp"
 #include "simd/row_loops.hpp"
 

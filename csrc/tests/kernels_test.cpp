@@ -319,7 +319,7 @@ int main() {
         test_sort<std::uint64_t>(count, std::numeric_limits<std::uint64_t>::max());
     }
     test_segment_reduce();
-    for (const Combiner combiner : {Combiner::sum, Combiner::mean, Combiner::sqrt_n}) {
+    for (const Combiner combiner : {Combiner::sum, Combiner::mean, Combiner::sqrtn}) {
         for (const std::size_t columns : {1u, 7u, 64u, 1500u}) {
             test_gradients_agree<float>(combiner, columns, 2000);
             test_gradients_agree<double>(combiner, columns, 50);

@@ -1,18 +1,18 @@
 #include "kernels/slice.hpp"
 
-#include "bind/define.hpp"
-#include "bind/families.hpp"
+#include "call/define.hpp"
 
 namespace gradbag {
 
-void bind_slice(nb::module_& m) {
+namespace {
+
+const Family family([] {
     using Int64 = std::int64_t;
     const auto plan = [](auto indices, auto, auto, auto start, auto size) {
         return slice_plan(indices, start, size);
     };
     // indices, values, shape, start, size
-    define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>(
-        m, "sparse_slice_plan", plan);
+    define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>("sparse_slice_plan", plan);
 
     const auto fill = [](const Plan& made, auto indices, auto values, auto shape, auto start, auto size,
                          auto... outputs) {
@@ -20,7 +20,9 @@ void bind_slice(nb::module_& m) {
     };
     // plan; inputs as above; output_indices, output_values, output_shape
     define<Plan, Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>,
-           Vector<const Int64>, Table<Int64>, OutputItems, Vector<Int64>>(m, "sparse_slice", fill);
-}
+           Vector<const Int64>, Table<Int64>, OutputItems, Vector<Int64>>("sparse_slice", fill);
+});
+
+}  // namespace
 
 }  // namespace gradbag

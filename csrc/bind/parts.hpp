@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// The parts of the module, each in a file of its own.
+namespace gradbag {
+
+void bind_kernels(nanobind::module_& m);
+void bind_threads(nanobind::module_& m);
+void bind_memory(nanobind::module_& m);
+void bind_shortcuts(nanobind::module_& m);
+
+}  // namespace gradbag

@@ -1,0 +1,19 @@
+#include "kernels/segment_reduce.hpp"
+
+#include "families/segment_types.hpp"
+
+namespace gradbag {
+
+namespace {
+
+const Family family([] {
+    for_segment_types([]<class T, class I, class S>() {
+        // combiner; data, indices, segment_ids; output
+        define<Setting<Combiner>, Rows<const T>, Vector<const I>, Vector<const S>, Rows<T>>(
+            typed_name<T, I, S>("segment_reduce"), [](auto... views) { segment_reduce(views...); });
+    });
+});
+
+}  // namespace
+
+}  // namespace gradbag
