@@ -50,8 +50,11 @@ def dtype_of_int(op: Op, place: int) -> str | None:
     return next((name for name in _PREFERRED["i"] if name in op.allowed(arg)), None)
 
 
-def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
-    """Arrays keep their dtype; Python numbers, strings and lists take the one that the other arguments need."""
+def to_arrays(op: Op, values: Sequence[Any]) -> list[Any]:
+    """Arrays keep their dtype; Python numbers, strings and lists take the one that the other arguments need.
+
+    What is left out stays None.
+    """
     try:
         return _to_arrays(op, values)
     except RecursionError:
@@ -63,11 +66,13 @@ def to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
         raise errors.ResourceExhaustedError(f"{op.name}: an argument is too large: {problem}") from None
 
 
-def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
-    arrays: list[Array | None] = [None] * len(values)
+def _to_arrays(op: Op, values: Sequence[Any]) -> list[Any]:
+    arrays: list[Any] = [None] * len(values)
     bound: dict[str, Array] = {}
     args = op.flat_inputs(len(values))
     for place, (arg, value) in enumerate(zip(args, values, strict=True)):
+        if value is None and arg.optional:
+            continue
         # np.float64 is a Python float to isinstance, but it has a dtype of its own.
         if isinstance(value, np.generic) or not isinstance(value, (int, float, complex, str, bytes, list, tuple)):
             arrays[place] = array = _from_array(op, arg, value)
@@ -77,15 +82,15 @@ def _to_arrays(op: Op, values: Sequence[Any]) -> list[Array]:
             continue
         if arg.dtype in op.types:
             bound.setdefault(arg.dtype, array)
-    rest = [place for place, found in enumerate(arrays) if found is None]
+    rest = [p for p, found in enumerate(arrays) if found is None and not (values[p] is None and args[p].optional)]
     for place in sorted(rest, key=lambda place: _is_empty(values[place])):  # an empty list takes what the others need
         arg = args[place]
         arrays[place] = array = _from_python(op, arg, values[place], bound.get(arg.dtype))
         if arg.dtype in op.types:
             bound.setdefault(arg.dtype, array)
     if any(variable in bound and dtypes.is_string(bound[variable].dtype) for variable in op.types):
-        _check_families(op, [a for a in arrays if a is not None])
-    return [a for a in arrays if a is not None]
+        _check_families(op, arrays)
+    return arrays
 
 
 def constant(op: Op, name: str, value: Any, dtype: str) -> Array:
@@ -248,12 +253,12 @@ def _check_strings(op: Op, arg: Arg, array: Array) -> None:
             raise errors.wrong_type(op.name, where, ["str or bytes"], type(text).__name__)
 
 
-def _check_families(op: Op, arrays: Sequence[Array]) -> None:
+def _check_families(op: Op, arrays: Sequence[Array | None]) -> None:
     """NumPy would decode bytes as ASCII to join them with str: a cast that nobody asked for."""
     for variable in op.types:
         first: tuple[str, str] | None = None
         for arg, array in zip(op.flat_inputs(len(arrays)), arrays, strict=True):
-            if arg.dtype != variable or not dtypes.is_string(array.dtype):
+            if array is None or arg.dtype != variable or not dtypes.is_string(array.dtype):
                 continue
             for family in sorted(_families(array)):
                 first = first or (family, arg.name)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Size = int | None  # None: not known before the op runs
 Shape = tuple[Size, ...]
@@ -32,32 +33,24 @@ class Dims:
         """The words that carry a size, without stars, numbers and `_`."""
         return [word_of(t) for t in self.terms if isinstance(t, str) and word_of(t) != "_"]
 
+    def parts(self, shape: Sequence[Any]) -> list[tuple[int | str, Any]] | None:
+        """Each term with what stands there in a shape, the starred one with a tuple; None where the ranks differ.
+
+        Whatever a shape is made of: sizes, symbols of a compiler, or the places where sizes will stand.
+        """
+        tail = len(self.terms) - self.star - 1
+        if self.star < 0:
+            return list(zip(self.terms, shape, strict=True)) if len(shape) == len(self.terms) else None
+        if len(shape) < self.star + tail:
+            return None
+        end = len(shape) - tail
+        split = [*shape[: self.star], tuple(shape[self.star : end]), *shape[end:]]
+        return list(zip(self.terms, split, strict=True))
+
     def bind(self, shape: Sequence[Size] | None, sizes: Sizes) -> bool:
         """Bind the words to `shape`, or say that it does not fit. What is unknown fits everything."""
-        terms, star = self.terms, self.star
-        if shape is None:
-            return True
-        if star >= 0:
-            tail = len(terms) - star - 1
-            if len(shape) < star + tail:
-                return False
-            end = len(shape) - tail
-            word = word_of(str(terms[star]))
-            if word != "_" and not _agree(sizes, word, tuple(shape[star:end])):
-                return False
-            terms = terms[:star] + terms[star + 1 :]
-            shape = (*shape[:star], *shape[end:])
-        elif len(terms) != len(shape):
-            return False
-        for term, size in zip(terms, shape, strict=True):
-            if term == "_" or size is None:
-                continue
-            known = term if isinstance(term, int) else sizes.setdefault(term, size)
-            if known is None:
-                sizes[str(term)] = size
-            elif known != size:
-                return False
-        return True
+        parts = () if shape is None else self.parts(shape)
+        return parts is not None and all(_agree(sizes, term, part) for term, part in parts)
 
     def shape(self, sizes: Sizes) -> AnyShape:
         """The shape that the bound words give; None where a size, or the number of axes, is not known."""
@@ -106,16 +99,21 @@ def word_of(term: str) -> str:
     return term.removeprefix("*")
 
 
-def _agree(sizes: Sizes, word: str, shape: Shape) -> bool:
-    known = sizes.setdefault(word, shape)
-    assert isinstance(known, tuple)
-    if known == shape:
+def _agree(sizes: Sizes, term: int | str, part: Any) -> bool:
+    """Whether one size, or the tuple of a starred word, goes with what is known of its word; then it is known too."""
+    if isinstance(term, int):
+        return part is None or part == term
+    word = word_of(term)
+    if word == "_":
         return True
-    if len(known) != len(shape):
+    known: Any = sizes.setdefault(word, part)
+    if not isinstance(part, tuple):
+        sizes[word] = part if known is None else known
+        return known is None or part is None or known == part
+    if len(known) != len(part):
         return False
-    merged = tuple(k if s is None else s for k, s in zip(known, shape, strict=True))
-    sizes[word] = merged
-    return all(k is None or s is None or k == s for k, s in zip(known, shape, strict=True))
+    sizes[word] = tuple(k if n is None else n for k, n in zip(known, part, strict=True))
+    return all(k is None or n is None or k == n for k, n in zip(known, part, strict=True))
 
 
 def _show(size: Size | Shape) -> str:

@@ -38,7 +38,7 @@ def type_text(op: Op, arg: Arg) -> str:
     """The dtypes of an argument in words: 'int64' or 'T: float32, float64'."""
     names = ", ".join(op.allowed(arg))
     text = f"{arg.dtype}: {names}" if arg.dtype in op.types else names
-    return f"list of {text}" if arg.many else text
+    return f"list of {text}" if arg.many else f"{text}, or None" if arg.optional else text
 
 
 def kind_text(op: Op, attr: Attr) -> str:
@@ -55,7 +55,8 @@ def default_text(attr: Attr) -> str:
 def signature(op: Op) -> str:
     settings = [a.name if a.default is REQUIRED else f"{a.name}={a.default!r}" for a in op.attrs]
     others = ["name=None", *(["out=None"] if op.sized_outputs else [])]
-    return f"{op.name}({', '.join([*op.input_names, *settings, *others])})"
+    inputs = [f"{a.name}=None" if a.optional else a.name for a in op.inputs]
+    return f"{op.name}({', '.join([*inputs, *settings, *others])})"
 
 
 def runs_alone(op: Op) -> bool:
@@ -158,6 +159,8 @@ def block(op: Op) -> dict[str, Any]:
             "dtypes": list(op.allowed(arg)),
             "shape": arg.shape,
             "many": arg.many,
+            "optional": arg.optional,
+            "updates": arg.updates,
             "doc": arg.doc,
         }
 
@@ -175,11 +178,11 @@ def block(op: Op) -> dict[str, Any]:
 
     made = {
         "op": op.name,
-        "basic": op.basic,
+        "section": op.section,
         "category": op.category,
         "summary": summary(op),
         "help": markdown(op),
-        "inputs": [{**port(a), "default": op.example.inputs[a.name]} for a in op.inputs],
+        "inputs": [{**port(a), "default": op.example.inputs.get(a.name)} for a in op.inputs],
         "outputs": [port(a) for a in op.outputs],
         "attrs": [setting(a) for a in op.attrs],
         "differentiable": list(op.differentiable),

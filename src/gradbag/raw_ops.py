@@ -4,79 +4,73 @@
     >>> gradbag.raw_ops.SparseSegmentSum(data=[[1.0], [2.0]], indices=[0, 1], segment_ids=[0, 0])
     array([[3.]], dtype=float32)
 
-Every op is an attribute of this module; `dir(gradbag.raw_ops)` lists them: the sparse ops, then the basic ones that a
-graph needs around them.
+Every op is an attribute of this module; `dir(gradbag.raw_ops)` lists them: the sparse ops, then those of arrays that
+stand around them.
 
 `out` is an array to write the output into, or a tuple of arrays and Nones for several outputs. It must be exactly what
 the call would allocate, and overlap nothing else in the call; that is checked before anything is written. If the call
-fails later, its content is undefined.
+fails later, its content is undefined. An argument that an op updates is changed in place, once all is checked.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from operator import itemgetter
 from typing import Any
 
-from . import adapters, arguments, attributes, errors, kernels, pages
+from . import adapters, attributes, eager, errors, pages
 from . import ops as _declarations  # noqa: F401  # declares the ops
-from .spec import REQUIRED, Op, basic_registry, registry
+from .spec import REQUIRED, Op, registry
 
 # How to answer a call that was given something else than arrays, by the type of what was given.
 Interpreter = Callable[[Op, Sequence[Any], dict[str, Any]], Any]
 interpreters: dict[type, Interpreter | None] = {}
 
 
-def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: kernels.Out | None = None) -> Any:
+def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: eager.Out | None = None) -> Any:
     """Run an op on its inputs, in declared order and flat, in whatever interpreter they ask for."""
-    if out is None and op.shortcuts is not None:
-        answer = op.shortcuts.call(values)
+    if out is None:
+        answer = eager.shortcut(op, values, attrs)
         if answer is not NotImplemented:
             return answer
     for value in values:
-        kind = type(value)
-        if kind not in interpreters:
-            interpreters[kind] = adapters.interpreter_of(kind)
-        interpreter = interpreters[kind]
+        interpreter = interpreter_of(type(value))
         if interpreter is not None:
             if out is not None:
                 raise errors.unfit(op.name, "out", f"None where an argument is {type(value).__name__}", "an array")
             return interpreter(op, values, attrs)
-    if int in map(type, values):
-        values = arguments.with_sizes(op, values)
-    route = kernels.find(op, values)
-    if route is not None:
-        return _answer(op, kernels.follow(op, route, values, attrs, out))
-    return _answer(op, kernels.run(op, arguments.to_arrays(op, values), attrs, out))
+    return eager.answer(op, values, attrs, out)
 
 
-def _answer(op: Op, outputs: list[Any]) -> Any:
-    if op.result is None:
-        return outputs[0] if outputs else None
-    return tuple.__new__(op.result, outputs)
+def interpreter_of(kind: type) -> Interpreter | None:
+    """Who answers a call that was given a value of a type; None for arrays and Python values."""
+    if kind not in interpreters:
+        interpreters[kind] = adapters.interpreter_of(kind)
+    return interpreters[kind]
 
 
 def _function(op: Op) -> Callable[..., Any]:
-    inputs, defaults = op.input_names, op.attr_defaults
+    inputs, defaults, optional = op.input_names, op.attr_defaults, op.optional_names
     count = len(inputs)
     take = itemgetter(*inputs) if count > 1 else lambda given: tuple(given[name] for name in inputs)
 
     def call(*args: Any, **given: Any) -> Any:
         if args:
             raise TypeError(f"{op.name} takes keyword arguments only: {', '.join(_known(op))}")
+        for name in optional:
+            given.setdefault(name, None)
         try:
             values = take(given)
         except KeyError:
             missing = [name for name in inputs if name not in given]
             raise TypeError(f"{op.name} misses the required argument {missing[0]!r}") from None
-        if op.many is not None:
-            values = op.flat(listed(op, values))
+        if op.lists:
+            values = op.flat(op.listed(values))
         if len(given) == count and not op.required_attrs:
             return apply(op, values, defaults)
         brought = given.pop("out", None)
-        out = None if brought is None else kernels.Out(op, brought)
+        out = None if brought is None else eager.Out(op, brought)
         return apply(op, values, _attrs(op, given), out)
 
     def traced(**given: Any) -> Any:
@@ -89,15 +83,6 @@ def _function(op: Op) -> Callable[..., Any]:
     call.__signature__ = signature(op)  # type: ignore[attr-defined]
     call.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow then does not rewrite it, and what it calls
     return call
-
-
-def listed(op: Op, values: Sequence[Any]) -> Sequence[Any]:
-    """The values of a call, if the one that must be a list of arrays is one."""
-    assert op.many is not None
-    given = values[op.many]
-    if not isinstance(given, (list, tuple)):
-        raise errors.wrong_type(op.name, op.input_names[op.many], ["a list of arrays"], type(given).__name__)
-    return values
 
 
 def _attrs(op: Op, given: dict[str, Any]) -> dict[str, Any]:
@@ -117,8 +102,8 @@ def _known(op: Op) -> list[str]:
 
 def signature(op: Op) -> inspect.Signature:
     keyword = inspect.Parameter.KEYWORD_ONLY
-    parameters = [inspect.Parameter(name, keyword) for name in op.input_names]
     empty = inspect.Parameter.empty
+    parameters = [inspect.Parameter(a.name, keyword, default=None if a.optional else empty) for a in op.inputs]
     parameters += [
         inspect.Parameter(a.name, keyword, default=empty if a.default is REQUIRED else a.default) for a in op.attrs
     ]
@@ -127,16 +112,13 @@ def signature(op: Op) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-# Ops of the package are plain attributes, which costs a call nothing; ops declared later are looked up.
-globals().update({op.name: _function(op) for op in registry})
+# Ops of the package are plain attributes, which costs a call nothing; others are looked up.
+globals().update({op.name: _function(op) for op in registry.loaded()})
 _later: dict[Op, Callable[..., Any]] = {}
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    op = registry.get(name)
-    if op is None and not name.startswith("_"):
-        import_module(f"{__package__}.ops.basic")  # declares the basic ops, which most programs never ask for
-        op = basic_registry.get(name)
+    op = None if name.startswith("_") else registry.get(name)
     if op is None:
         raise AttributeError(f"gradbag.raw_ops has no op {name!r}; `gradbag ops` lists them")
     if op not in _later:
@@ -145,5 +127,4 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    import_module(f"{__package__}.ops.basic")
-    return [op.name for op in (*registry, *basic_registry)]
+    return [op.name for op in registry]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .kernels import Out
+from .eager import Out
 from .spec import Op
 
 interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]]
@@ -84,11 +84,35 @@ def SparseSegmentSum(
 ) -> NDArray[Any]:
     """Add the rows of a table that share a segment id."""
 
+def SparseSegmentSumWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id."""
+
 def SparseSegmentMean(
     *,
     data: ArrayLike,
     indices: ArrayLike,
     segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Average the rows of a table that share a segment id."""
+
+def SparseSegmentMeanWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
     sparse_gradient: bool = False,
     name: str | None = None,
     out: NDArray[Any] | None = None,
@@ -106,30 +130,6 @@ def SparseSegmentSqrtN(
 ) -> NDArray[Any]:
     """Add the rows of a table that share a segment id and divide by the square root of their number."""
 
-def SparseSegmentSumWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id, for a given number of segments."""
-
-def SparseSegmentMeanWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Average the rows of a table that share a segment id, for a given number of segments."""
-
 def SparseSegmentSqrtNWithNumSegments(
     *,
     data: ArrayLike,
@@ -140,7 +140,7 @@ def SparseSegmentSqrtNWithNumSegments(
     name: str | None = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """Add the rows that share a segment id and divide by the root of their number, for a given number of segments."""
+    """Add the rows of a table that share a segment id and divide by the square root of their number."""
 
 def SparseSegmentSumGrad(
     *,
@@ -249,6 +249,7 @@ def Conj(
     *,
     input: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The complex numbers with the other sign of their imaginary parts."""
 
@@ -303,6 +304,7 @@ def Neg(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The numbers with the other sign."""
 
@@ -310,6 +312,7 @@ def Square(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The squares."""
 
@@ -317,6 +320,7 @@ def Abs(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The numbers without their signs."""
 
@@ -324,6 +328,7 @@ def Sign(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """-1, 0 or 1; of a complex number, the number of size 1 with its direction."""
 
@@ -331,6 +336,7 @@ def Tanh(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The hyperbolic tangent of each number."""
 
@@ -339,6 +345,7 @@ def TanhGrad(
     y: ArrayLike,
     dy: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Tanh, from its result: `dy * (1 - y * y)`."""
 
@@ -346,6 +353,7 @@ def Sigmoid(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The logistic function `1 / (1 + exp(-x))` of each number."""
 
@@ -354,6 +362,7 @@ def SigmoidGrad(
     y: ArrayLike,
     dy: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Sigmoid, from its result: `dy * y * (1 - y)`."""
 
@@ -361,6 +370,7 @@ def Softplus(
     *,
     features: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The logarithm `log(1 + exp(x))` of each number: nearly x where it is large, nearly 0 where it is small."""
 
@@ -369,6 +379,7 @@ def SoftplusGrad(
     gradients: ArrayLike,
     features: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Softplus, from its operand: `gradients / (1 + exp(-features))`."""
 
@@ -376,6 +387,7 @@ def Relu(
     *,
     features: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The positive numbers, and 0 in place of the negative ones."""
 
@@ -384,6 +396,7 @@ def ReluGrad(
     gradients: ArrayLike,
     features: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Relu: it passes where the feature, or what Relu gave for it, is positive."""
 
@@ -393,6 +406,7 @@ def Cast(
     DstT: DTypeLike,
     Truncate: bool = False,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The same numbers in another dtype: floats become integers by dropping the fraction, complex ones lose their"""
 
@@ -482,6 +496,7 @@ def ZerosLike(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Zeros in the shape and dtype of an array."""
 
@@ -489,6 +504,7 @@ def OnesLike(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Ones in the shape and dtype of an array."""
 
@@ -537,6 +553,7 @@ def Reciprocal(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """One divided by each number."""
 
@@ -545,6 +562,7 @@ def ReciprocalGrad(
     y: ArrayLike,
     dy: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Reciprocal, from its result: `-dy * conj(y) ** 2`; 0 where dy is."""
 
@@ -552,6 +570,7 @@ def Exp(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The exponential function of each number."""
 
@@ -559,6 +578,7 @@ def Log(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The natural logarithm of each number."""
 
@@ -566,6 +586,7 @@ def Log1p(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The natural logarithm of one more than each number, exact for small ones too."""
 
@@ -598,6 +619,7 @@ def Identity(
     *,
     input: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The input, as it is."""
 
@@ -605,6 +627,7 @@ def Snapshot(
     *,
     input: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """A copy of the input."""
 
@@ -612,6 +635,7 @@ def StopGradient(
     *,
     input: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The input, as if it were a constant: nothing is differentiated through it."""
 
@@ -620,6 +644,7 @@ def PreventGradient(
     input: ArrayLike,
     message: str = '',
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The input, through which nothing may be differentiated: asking for its gradient is an error."""
 
@@ -667,6 +692,7 @@ def LogicalNot(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Whether each element is false."""
 
@@ -712,6 +738,7 @@ def Sqrt(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The square roots."""
 
@@ -720,6 +747,7 @@ def SqrtGrad(
     y: ArrayLike,
     dy: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Sqrt, from its result: `dy / 2 / conj(y)`; 0 where dy is."""
 
@@ -727,6 +755,7 @@ def Rsqrt(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """One divided by the square roots."""
 
@@ -735,6 +764,7 @@ def RsqrtGrad(
     y: ArrayLike,
     dy: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Rsqrt, from its result: `-dy / 2 * conj(y) ** 3`; 0 where dy is."""
 
@@ -787,6 +817,7 @@ def L2Loss(
     *,
     t: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Half the sum of the squares of all elements."""
 
@@ -854,6 +885,7 @@ def InvertPermutation(
     *,
     x: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Where each number stands in a permutation."""
 
@@ -893,6 +925,7 @@ def Unique(
     x: ArrayLike,
     out_idx: DTypeLike = 'int32',
     name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _Unique:
     """The values that occur, each once; NaN is never equal to another."""
 
@@ -923,6 +956,7 @@ def LowerBound(
     values: ArrayLike,
     out_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """Where values would stand in sorted rows, before equal ones."""
 
@@ -946,6 +980,7 @@ def Rank(
     *,
     input: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """How many axes an array has."""
 

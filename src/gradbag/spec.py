@@ -12,7 +12,9 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,7 +36,9 @@ class Arg:
     holds: str | None = None  # shape string whose sizes are the *contents* of this input
     gives: str = ""  # a word whose size the contents of this input decide, by a rule or by counting
     note: str = ""  # said when a value of this input is out of range: what its range comes from
-    many: bool = False  # a list of such inputs, as long as the caller likes; at most one input of an op
+    many: bool = False  # a list of such inputs, as long as the caller likes; all lists of a call have one length
+    optional: bool = False  # may be left out: None
+    updates: bool = False  # the op changes this input in place; only once all is checked, so that an error leaves it
     dims: Dims = field(init=False, repr=False, compare=False)
     contents: Dims | None = field(init=False, repr=False, compare=False)
 
@@ -103,12 +107,16 @@ class Kernel:
     `passes` names the inputs it takes, if not all: a size that the output's shape already tells need not travel.
     `copies` names a type variable whose values are only moved, never computed with: the kernel sees bytes.
     `scratch` names the sizes that the kernel keeps working memory for, eight bytes each.
+    `fixed` are the first of its settings, the attributes that `settings` names are the others.
+    A kernel of an op that updates inputs writes nothing before all values are checked.
     """
 
     name: str
     passes: tuple[str, ...] | None = None
     copies: str | None = None
     scratch: tuple[str, ...] = ()
+    fixed: tuple[Any, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,12 +129,13 @@ class AtLeast:
 Samples = Callable[[np.random.Generator], Iterable[Inputs]]
 ShapeRule = Callable[..., Sequence[AnyShape]]
 # What a session does with an op: it is fed, it holds a value, or its first input is a variable that gets its output:
-# to "assign" needs no value before, to "update" does.
+# to "assign" needs no value before, to "update" does. What an op itself updates (`Arg.updates`) is a variable too.
 State = Literal["", "fed", "variable", "assign", "update"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 
 _MOST_OUTLINES = 4096  # shapes are few, but a caller may come with ever new ones
+_outlines: WeakKeyDictionary[Op, dict[Any, list[tuple[AnyShape, str]]]] = WeakKeyDictionary()
 
 
 class Op:
@@ -148,9 +157,8 @@ class Op:
         linear: Sequence[str] = (),
         no_grad: Sequence[str] = (),
         state: State = "",
-        basic: bool = False,
     ) -> None:
-        self.name, self.body, self.state, self.basic = name, body, state, basic
+        self.name, self.body, self.state = name, body, state
         self.inputs, self.outputs, self.attrs = tuple(inputs), tuple(outputs), tuple(attrs)
         self.types, self.kernel, self.example, self.samples = dict(types), kernel, example, samples
         self.rejects, self.linear, self.no_grad = tuple(rejects), tuple(linear), tuple(no_grad)
@@ -159,18 +167,17 @@ class Op:
         self.size_rule: Callable[..., dict[str, int | AtLeast]] | None = None
         self.shape_rule: ShapeRule | None = None
         self.value_rule: Callable[..., Sequence[Any]] | None = None
-        self.routes: dict[tuple[Any, ...], Any] = {}  # what the NumPy interpreter prepared, by dtypes and ranks
-        self.shortcuts: Any = None  # the same for small calls, once there are some
-        self._outlines: dict[Any, list[tuple[AnyShape, str]]] = {}
         self.doc = inspect.getdoc(body) or ""
         self.python_name = body.__name__.rstrip("_")  # a function that would hide a builtin may end with _
-        self.category = body.__module__.rpartition(".")[2]
+        *_, self.section, self.category = ("", *body.__module__.split("."))  # the folder and the file it stands in
         self.input_names = tuple(a.name for a in self.inputs)
         self.held = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None)
         self.held_vectors = tuple(p for p, a in enumerate(self.inputs) if a.contents is not None and a.dims.terms)
         self.attr_defaults = {a.name: a.default for a in self.attrs}
         self.required_attrs = tuple(a.name for a in self.attrs if a.default is REQUIRED)
-        self.many = next((p for p, a in enumerate(self.inputs) if a.many), None)
+        self.lists = tuple(p for p, a in enumerate(self.inputs) if a.many)
+        self.updates = any(a.updates for a in self.inputs)
+        self.optional_names = frozenset(a.name for a in self.inputs if a.optional)
         self.result: Any = None
         if len(self.outputs) > 1:
             self.result = namedtuple(name, [a.name for a in self.outputs])  # type: ignore[misc]
@@ -210,12 +217,19 @@ class Op:
     # ------------------------------------------------------------------ what follows from the declaration
     @property
     def differentiable(self) -> tuple[str, ...]:
-        """The inputs that can carry a gradient for some dtype."""
+        """The inputs that can carry a gradient for some dtype; of an op that changes its inputs, none."""
+        if self.updates:
+            return ()
         return tuple(a.name for a in self.inputs if self._can_carry_gradient(a) and a.name not in self.no_grad)
 
     @property
     def differentiable_outputs(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.outputs if self._can_carry_gradient(a))
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is linear in all inputs that carry a gradient: then its rule cannot depend on their values."""
+        return set(self.linear) == set(self.differentiable)
 
     @functools.cached_property
     def counted_words(self) -> tuple[str, ...]:
@@ -227,9 +241,9 @@ class Op:
     def sized_outputs(self) -> tuple[str, ...]:
         """The outputs whose sizes are known before anything is counted, so that a caller can bring the array.
 
-        A basic op has none: NumPy makes its results.
+        Where a rule gives the shapes there are none: NumPy makes the results.
         """
-        if self.basic:
+        if self.shape_rule is not None:
             return ()
         counted = set(self.counted_words)
         if counted and self.size_rule is not None:
@@ -253,40 +267,82 @@ class Op:
         return self.types.get(arg.dtype, (arg.dtype,))
 
     def flat_inputs(self, count: int) -> tuple[Arg, ...]:
-        """The declared input of each of `count` arrays: a list of inputs takes as many as the others leave."""
-        if self.many is None:
+        """The declared input of each of `count` arrays: lists of inputs take as many as the others leave."""
+        if not self.lists:
             return self.inputs
-        listed = count - len(self.inputs) + 1
-        return (*self.inputs[: self.many], *[self.inputs[self.many]] * listed, *self.inputs[self.many + 1 :])
+        return tuple(arg for arg in self.inputs for _ in range(self.list_length(count) if arg.many else 1))
+
+    def takes(self, count: int) -> bool:
+        """Whether a call can have so many arrays, optional ones that are left out among them."""
+        rest = count - len(self.inputs) + len(self.lists)
+        return rest >= 0 and (rest % len(self.lists) == 0 if self.lists else rest == 0)
+
+    def list_length(self, count: int) -> int:
+        """How long each list of inputs is in a call of `count` arrays."""
+        return (count - len(self.inputs)) // len(self.lists) + 1
+
+    def flat_held(self, count: int) -> list[int]:
+        """The places of the arrays whose contents are sizes, among `count` ones."""
+        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.contents is not None]
+
+    def flat_updates(self, count: int) -> list[int]:
+        """The places of the arrays that the op changes, among `count` ones."""
+        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.updates] if self.updates else []
 
     def flat_names(self, count: int) -> tuple[str, ...]:
         """What to call each of `count` arrays in a message: 'values[2]' for one of a list."""
-        if self.many is None:
+        if not self.lists:
             return self.input_names
-        listed = [f"{self.input_names[self.many]}[{k}]" for k in range(count - len(self.inputs) + 1)]
-        return (*self.input_names[: self.many], *listed, *self.input_names[self.many + 1 :])
+        length = self.list_length(count)
+        return tuple(
+            name for a in self.inputs for name in ([f"{a.name}[{k}]" for k in range(length)] if a.many else [a.name])
+        )
 
     def flat(self, values: Sequence[Any]) -> list[Any]:
-        """The values of the inputs with the members of a list of inputs side by side."""
-        if self.many is None:
+        """The values of the inputs with the members of lists of inputs side by side, None for what is left out."""
+        if not self.lists:
             return list(values)
-        return [*values[: self.many], *values[self.many], *values[self.many + 1 :]]
+        return [v for a, value in zip(self.inputs, values, strict=True) for v in (value if a.many else [value])]
 
     def grouped(self, flat: Sequence[Any]) -> list[Any]:
         """The opposite of `flat`."""
-        if self.many is None:
+        if not self.lists:
             return list(flat)
-        end = self.many + len(flat) - len(self.inputs) + 1
-        return [*flat[: self.many], list(flat[self.many : end]), *flat[end:]]
+        values, length = iter(flat), self.list_length(len(flat))
+        return [list(islice(values, length)) if arg.many else next(values) for arg in self.inputs]
 
-    def resolve_types(self, names: Sequence[str], attrs: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """Bind the type variables to the dtype names of the inputs, or raise UnsupportedTypeError."""
+    def listed(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The values of a call, if those that must be lists of arrays are lists of one length."""
+        for place in self.lists:
+            name, given = self.input_names[place], values[place]
+            if not isinstance(given, (list, tuple)):
+                raise errors.wrong_type(self.name, name, ["a list of arrays"], type(given).__name__)
+            if not given:
+                raise errors.invalid(self.name, errors.Fault("rule", name, (), [], hint="must hold at least one array"))
+            first = self.lists[0]
+            if len(given) != len(values[first]):
+                wanted = f"as long as {self.input_names[first]}, {len(values[first])}"
+                raise errors.unfit(self.name, name, wanted, str(len(given)))
+        return values
+
+    def bound(self, rule: Callable[..., Any], attrs: Mapping[str, Any]) -> Callable[..., Any]:
+        """A rule about values with the attributes that it names beside the inputs."""
+        named = {name: attrs[name] for name in inspect.signature(rule).parameters if name in attrs}
+        return functools.partial(rule, **named) if named else rule
+
+    def resolve_types(self, names: Sequence[str | None], attrs: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Bind the type variables to the dtype names of the inputs, or raise UnsupportedTypeError.
+
+        An input that is left out has the name None.
+        """
         bound: dict[str, str] = {}
         giver: dict[str, str] = {}
-        for name, value in (attrs or {}).items():
-            if name in self.types:
-                bound[name], giver[name] = value, name
+        for variable, value in (attrs or {}).items():
+            if variable in self.types:
+                bound[variable], giver[variable] = value, variable
         for arg, argument, name in zip(self.flat_inputs(len(names)), self.flat_names(len(names)), names, strict=True):
+            if name is None:
+                continue
             if name not in self.allowed(arg):
                 raise errors.wrong_type(self.name, argument, self.allowed(arg), name)
             if bound.setdefault(arg.dtype, name) != name:
@@ -301,11 +357,12 @@ class Op:
         `contents` has the value of each input that holds sizes, and None where it is not known.
         """
         sizes: Sizes = {}
-        for arg, shape, held in zip(self.flat_inputs(len(shapes)), shapes, contents, strict=True):
+        for place, (arg, shape, held) in enumerate(zip(self.flat_inputs(len(shapes)), shapes, contents, strict=True)):
             if not arg.dims.bind(shape, sizes):
                 # Bind again on a copy: words of this argument itself must not count as known.
-                known = arg.dims.explain(self._before(arg, shapes))
-                raise errors.wrong_shape(self.name, arg.name, arg.shape, known, shape or ())
+                known = arg.dims.explain(self._before(place, shapes))
+                argument = self.flat_names(len(shapes))[place]
+                raise errors.wrong_shape(self.name, argument, arg.shape, known, shape or ())
             if arg.contents is not None and held is not None:
                 self._bind_contents(arg, held.tolist() if isinstance(held, np.ndarray) else held, sizes)
         return sizes
@@ -313,7 +370,7 @@ class Op:
     def infer(
         self,
         shapes: Sequence[Sequence[Size] | None],
-        names: Sequence[str],
+        names: Sequence[str | None],
         contents: Sequence[Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> list[tuple[AnyShape, str]]:
@@ -326,15 +383,16 @@ class Op:
     def outline(
         self,
         shapes: Sequence[Sequence[Size] | None],
-        names: Sequence[str],
+        names: Sequence[str | None],
         contents: Sequence[Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> tuple[list[tuple[AnyShape, str]], bool]:
         """What `infer` gives, and whether that follows from shapes and dtypes alone; then it is kept for next time."""
         settings = self.attr_defaults if attrs is None else attrs
+        outlines = _outlines.setdefault(self, {})
         key: Any = (*names, *shapes, *settings.values())
         try:
-            kept = self._outlines.get(key)
+            kept = outlines.get(key)
         except TypeError:  # an array among the attributes, or a list
             kept = key = None
         if kept is not None:
@@ -342,12 +400,12 @@ class Op:
         contents = contents or [None] * len(shapes)
         bound = self.resolve_types(names, settings)
         sizes = self.bind_shapes(shapes, contents)
-        known: list[Known] = []
+        known: list[Known | None] = []
         if self.shape_rule is None:
             found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in self.outputs]
         else:
             known = [
-                Known(name, None if shape is None else tuple(shape), held)
+                None if name is None else Known(name, None if shape is None else tuple(shape), held)
                 for name, shape, held in zip(names, shapes, contents, strict=True)
             ]
             try:
@@ -355,23 +413,21 @@ class Op:
             except errors.Fault as fault:
                 raise errors.invalid(self.name, fault) from None
         outline = [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)]
-        alone = not self.held and not any(k.looked for k in known)
+        alone = not self.held and not any(k is not None and k.looked for k in known)
         if alone and key is not None:
-            if len(self._outlines) == _MOST_OUTLINES:
-                self._outlines.clear()
-            self._outlines[key] = outline
+            if len(outlines) == _MOST_OUTLINES:
+                outlines.clear()
+            outlines[key] = outline
         return outline, alone
 
     # ------------------------------------------------------------------ details
     def _can_carry_gradient(self, arg: Arg) -> bool:
         return not dtypes.DIFFERENTIABLE.isdisjoint(self.allowed(arg))
 
-    def _before(self, arg: Arg, shapes: Sequence[Sequence[Size] | None]) -> Sizes:
+    def _before(self, place: int, shapes: Sequence[Sequence[Size] | None]) -> Sizes:
         sizes: Sizes = {}
-        for other, shape in zip(self.flat_inputs(len(shapes)), shapes, strict=True):
-            if other is arg:
-                break
-            other.dims.bind(shape, sizes)
+        for arg, shape in zip(self.flat_inputs(len(shapes))[:place], shapes, strict=False):
+            arg.dims.bind(shape, sizes)
         return sizes
 
     def _bind_contents(self, arg: Arg, held: int | list[int], sizes: Sizes) -> None:
@@ -402,7 +458,7 @@ class Op:
         if not self.doc:
             raise TypeError(f"{self.name}: the function needs a docstring, it is the op's page")
         given = [name for name in self.example.inputs if name not in self.attr_defaults]
-        if given != [a.name for a in self.inputs]:
+        if given != [a.name for a in self.inputs if a.name in given or not a.optional]:
             raise TypeError(f"{self.name}: the example must give every input, in order")
         if not set(self.required_attrs) <= set(self.example.inputs):
             raise TypeError(f"{self.name}: the example must give every required attribute")
@@ -420,8 +476,11 @@ class Op:
         for name in self.no_grad:
             if name not in self.input_names:
                 raise TypeError(f"{self.name}: no_grad names {name}, which is no input")
-        if sum(a.many for a in self.inputs) > 1:
-            raise TypeError(f"{self.name}: only one input can be a list")
+        for arg in self.inputs:
+            if (arg.optional and (arg.many or arg.updates)) or (arg.contents is not None and (arg.many or arg.updates)):
+                raise TypeError(f"{self.name}: {arg.name} cannot be both, for a list or an update needs arrays")
+        if self.kernel is not None and not set(self.kernel.settings) <= set(self.attr_defaults):
+            raise TypeError(f"{self.name}: the kernel's settings must be attributes")
         for name in self.linear:
             if name not in self.differentiable:
                 raise TypeError(f"{self.name}: linear names {name}, which carries no gradient")
@@ -440,14 +499,28 @@ def snake_case(name: str) -> str:
 
 
 def _remade(name: str, outputs: tuple[Any, ...]) -> Any:
-    return find(name).result._make(outputs)
+    return registry[name].result._make(outputs)
+
+
+def titled(name: str, doc: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For one of a family of ops: its function gets the name and the docstring that it would have if written out."""
+
+    def entitle(body: Callable[..., Any]) -> Callable[..., Any]:
+        body.__name__, body.__doc__ = snake_case(name), doc
+        return body
+
+    return entitle
 
 
 class Registry:
-    """All declared ops, by name, in the order of declaration."""
+    """All declared ops, by name, in the order of declaration.
+
+    The ops of NumPy's kind (`ops/array`) are loaded when somebody asks for one of them, or for all.
+    """
 
     def __init__(self) -> None:
         self._ops: dict[str, Op] = {}
+        self.load_rest: Callable[[], object] | None = None  # declares what is not loaded yet
 
     def add(self, op: Op) -> None:
         if op.name in self._ops:
@@ -459,45 +532,43 @@ class Registry:
         del self._ops[name]
 
     def get(self, name: str) -> Op | None:
-        return self._ops.get(name)
+        return self._ops.get(name) or self._all().get(name)
 
     def __getitem__(self, name: str) -> Op:
-        return self._ops[name]
+        op = self.get(name)
+        if op is None:
+            raise KeyError(name)
+        return op
 
     def __contains__(self, name: object) -> bool:
-        return name in self._ops
+        return name in self._ops or name in self._all()
 
     def __iter__(self) -> Iterator[Op]:
-        return iter(self._ops.values())
+        return iter(list(self._all().values()))
 
     def __len__(self) -> int:
-        return len(self._ops)
+        return len(self._all())
+
+    def loaded(self) -> list[Op]:
+        """Those that need not be loaded any more."""
+        return list(self._ops.values())
+
+    def _all(self) -> dict[str, Op]:
+        if self.load_rest is not None:
+            self.load_rest()  # another thread that comes meanwhile waits in the same import
+            self.load_rest = None
+        return self._ops
 
 
 registry = Registry()
-# What a graph needs around the sparse ops: arithmetic, reshaping, constants. Loaded with the graph, or when asked for.
-basic_registry = Registry()
 
 
-def op(name: str, basic: bool = False, **declaration: Any) -> Callable[[Callable[..., Any]], Op]:
+def op(name: str, **declaration: Any) -> Callable[[Callable[..., Any]], Op]:
     """Declare the decorated NumPy function as an op."""
 
     def declare(body: Callable[..., Any]) -> Op:
-        made = Op(name, body, basic=basic, **declaration)
-        (basic_registry if basic else registry).add(made)
+        made = Op(name, body, **declaration)
+        registry.add(made)
         return made
 
     return declare
-
-
-def find(name: str) -> Op:
-    """A sparse op or a basic one, by its name; the basic ones must have been loaded."""
-    found = registry.get(name) or basic_registry.get(name)
-    if found is None:
-        raise KeyError(name)
-    return found
-
-
-def basic_op(name: str, **declaration: Any) -> Callable[[Callable[..., Any]], Op]:
-    """Declare the decorated NumPy function as an op that stands around the sparse ones in a graph."""
-    return op(name, basic=True, **declaration)

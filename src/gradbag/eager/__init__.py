@@ -1,6 +1,18 @@
-"""Running an op on NumPy arrays: check, size, allocate, then call the native kernel or the NumPy body."""
+"""The one way to run an op on NumPy arrays: check, size, allocate, then call the native kernel or the NumPy body."""
 
-from .call import available, find, follow, refusal, run, run_reference, run_shared
 from .out import Out
+from .program import native
+from .run import answer, available, functional, quick_run, refusal, run, run_reference, shortcut
 
-__all__ = ["Out", "available", "find", "follow", "refusal", "run", "run_reference", "run_shared"]
+__all__ = [
+    "Out",
+    "answer",
+    "available",
+    "functional",
+    "native",
+    "quick_run",
+    "refusal",
+    "run",
+    "run_reference",
+    "shortcut",
+]

@@ -21,8 +21,6 @@ def input_view(name: str) -> Callable[[Array], Array] | None:
 
 def output_view(name: str) -> Callable[[Array], Array] | None:
     """How an output of a dtype is handed to a kernel, sharing its memory; None: as it is."""
-    if name == "bfloat16":
-        return _as_bits
     return _as_parts if name in dtypes.QUANTIZED else None
 
 
@@ -36,30 +34,27 @@ def clean(array: Array) -> Array:
     return np.not_equal(array.view(np.uint8), 0, out=np.empty(array.shape, bool)) if array.dtype == np.bool_ else array
 
 
-def _as_bits(array: Array) -> Array:
-    return array.view(np.uint16)
-
-
 def _as_parts(array: Array) -> Array:
     return array.view(array.dtype[0])
 
 
-def string_itemsizes(op: Op, arrays: Sequence[Array], itemsizes: Sequence[int]) -> list[int]:
+def string_itemsizes(op: Op, arrays: Sequence[Array | None], itemsizes: Sequence[int]) -> list[int]:
     """What an entry of each output takes: strings of a fixed width come out as wide as the widest that went in."""
     assert op.kernel is not None
     moved = op.kernel.copies
-    widest = max(a.itemsize for arg, a in zip(op.inputs, arrays, strict=True) if arg.dtype == moved)
+    args = zip(op.flat_inputs(len(arrays)), arrays, strict=True)
+    widest = max(a.itemsize for arg, a in args if a is not None and arg.dtype == moved)
     return [widest + n if arg.dtype == moved else n for arg, n in zip(op.outputs, itemsizes, strict=True)]
 
 
-def pool_strings(op: Op, arrays: Sequence[Array]) -> tuple[Array, list[Array]]:
+def pool_strings(op: Op, arrays: Sequence[Array | None]) -> tuple[Array, list[Array | None]]:
     """Replace strings, whatever their NumPy form, by their positions in one pool of all strings of the call."""
     assert op.kernel is not None
     strings: list[Array] = []
-    replaced: list[Array] = []
+    replaced: list[Array | None] = []
     start = 0
-    for arg, array in zip(op.inputs, arrays, strict=True):
-        if arg.dtype == op.kernel.copies:
+    for arg, array in zip(op.flat_inputs(len(arrays)), arrays, strict=True):
+        if array is not None and arg.dtype == op.kernel.copies:
             strings.append(array.reshape(-1))
             replaced.append(np.arange(start, start + array.size, dtype=POSITIONS).reshape(array.shape))
             start += array.size

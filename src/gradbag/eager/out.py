@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import dtypes, errors
 from ..spec import Op
-from .program import Program
 
 Array = np.ndarray[Any, Any]
 _FILLABLE = 0x501  # NumPy's flags for C-contiguous, aligned and writeable
@@ -23,8 +22,7 @@ class Out:
 
     def __init__(self, op: Op, out: Any) -> None:
         if not op.sized_outputs:
-            why = "it is a basic op" if op.basic else "the sizes of its outputs are only known when they are counted"
-            raise TypeError(f"{op.name} takes no out: {why}")
+            raise TypeError(f"{op.name} takes no out: the sizes of its outputs are only known when they are computed")
         names = [arg.name for arg in op.outputs]
         if op.result is None:
             self.arrays, self.labels = [out], ["out"]
@@ -43,15 +41,20 @@ class Out:
             self.views[place] = array.view(np.ndarray)
 
     def check(
-        self, op: Op, program: Program, wanted: Sequence[tuple[tuple[int, ...], Any]], inputs: Sequence[Array]
+        self,
+        op: Op,
+        is_string: Sequence[bool],
+        wanted: Sequence[tuple[tuple[int, ...], Any]],
+        inputs: Sequence[Array | None],
     ) -> None:
         """Refuse an array that is not exactly what the call would allocate, or that is in use elsewhere in it."""
-        others = list(zip(op.input_names, inputs, strict=True))
+        names = op.flat_names(len(inputs))
+        others = [(name, other) for name, other in zip(names, inputs, strict=True) if other is not None]
         for place, (view, label) in enumerate(zip(self.views, self.labels, strict=True)):
             if view is None:
                 continue
             shape, dtype = wanted[place]
-            if program.is_string[place]:
+            if is_string[place]:
                 raise errors.unfit(op.name, label, "None", "an array, but strings always come in a new one")
             if view.dtype != dtype:
                 raise errors.wrong_type(op.name, label, [dtypes.name_of(dtype)], dtypes.name_of(view.dtype))
@@ -61,7 +64,7 @@ class Out:
             if numbers.flags.num & _FILLABLE != _FILLABLE:
                 raise _unfillable(op, label, numbers)
             for name, other in others:
-                if _overlap(view, other):
+                if overlap(view, other):
                     raise errors.unfit(op.name, label, "memory of its own", f"an array that overlaps {name}")
             others.append((label, view))
 
@@ -87,7 +90,7 @@ def _unfillable(op: Op, label: str, array: Array) -> errors.InvalidArgumentError
     return errors.unfit(op.name, label, "aligned", f"an address that {array.dtype.alignment} does not divide")
 
 
-def _overlap(one: Array, other: Array) -> bool:
+def overlap(one: Array, other: Array) -> bool:
     if not np.may_share_memory(one, other):
         return False
     try:

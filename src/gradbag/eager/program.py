@@ -25,9 +25,12 @@ View = Callable[[Array], Array]
 
 
 class Program:
-    """The native functions of an op for given dtypes, and the forms in which they want to see the arrays."""
+    """The native functions of an op for given dtypes, and the forms in which they want to see the arrays.
 
-    def __init__(self, op: Op, names: Sequence[str], module: Any) -> None:
+    `names` are the dtypes of the flat inputs, None for one that is left out.
+    """
+
+    def __init__(self, op: Op, names: Sequence[str | None], module: Any) -> None:
         bound = op.resolve_types(names)
         kernel = op.kernel
         self.dtypes = [dtypes.numpy_dtype(bound.get(a.dtype, a.dtype)) for a in op.outputs]
@@ -36,18 +39,25 @@ class Program:
         if self.pooled:
             self.dtypes = [carriers.POSITIONS if d.kind == "O" else d for d in self.dtypes]
         self.itemsizes = [d.itemsize for d in self.dtypes]
-        self.fill: Callable[..., Any] | None = None
-        self.plan: Callable[..., Any] | None = None
+        self.fill: Any = None
+        self.plan: Any = None
         if module is None or kernel is None:
             return
-        names_passed = op.input_names if kernel.passes is None else kernel.passes
-        self.passes = tuple(op.input_names.index(name) for name in names_passed)
-        passed = [op.inputs[place] for place in self.passes]
+        places = op.grouped(range(len(names)))
+        self.passed_names = op.input_names if kernel.passes is None else kernel.passes
+        groups = [places[op.input_names.index(name)] for name in self.passed_names]
+        self.groups = [group if isinstance(group, list) else [group] for group in groups]
+        self.is_list = [isinstance(group, list) for group in groups]
+        # The flat places of the inputs that a kernel takes, and how many of them each of its arguments is.
+        self.passes = [place for group in self.groups for place in group]
+        self.counts = [sum(names[place] is not None for place in group) for group in self.groups]
+        args = op.flat_inputs(len(names))
+        passed = [args[place] for place in self.passes]
         variables = dict.fromkeys(a.dtype for a in passed if a.dtype in op.types and a.dtype != kernel.copies)
         suffix = "__" + "_".join(bound[v] for v in variables) if variables else ""
         self.fill_name, self.plan_name = kernel.name + suffix, kernel.name + "_plan" + suffix
-        self.fill = getattr(module, self.fill_name, None)
-        self.plan = getattr(module, self.plan_name, None)
+        self.fill = module.find_kernel(self.fill_name)
+        self.plan = module.find_kernel(self.plan_name)
 
         def views(find: Callable[[str], View | None], args: Sequence[Arg]) -> list[tuple[int, View]]:
             found = [(place, find(bound.get(a.dtype, a.dtype))) for place, a in enumerate(args)]
@@ -55,3 +65,11 @@ class Program:
 
         self.input_views = [] if self.pooled else views(carriers.input_view, passed)
         self.output_views = [] if self.pooled else views(carriers.output_view, op.outputs)
+
+    def arguments(self, passed: Sequence[Array | None]) -> list[Any]:
+        """The inputs as a kernel takes them: lists as lists."""
+        if not any(self.is_list):
+            return list(passed)
+        values = iter(passed)
+        taken = [[next(values) for _ in group] for group in self.groups]
+        return [group if is_list else group[0] for group, is_list in zip(taken, self.is_list, strict=True)]

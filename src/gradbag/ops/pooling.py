@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ..errors import Fault
+from .combiners import Combiner
 
 Array = np.ndarray[Any, Any]
-Combiner = Literal["sum", "mean", "sqrt_n"]
 
 HEAD = 8  # TensorFlow adds rows in blocks of eight, after a head of two to nine
 _LARGEST = {np.dtype(t): int(np.iinfo(t).max) for t in (np.int32, np.int64)}
@@ -43,9 +43,9 @@ def _pool_runs(rows: Array, indices: Array, starts: Array, counts: Array, combin
     for step in range(1, HEAD + 1):
         longer = head > step
         total[longer] += row(starts[longer] + step)
-    if combiner != "sum":
+    if combiner.power:
         few = counts < DIVIDES_FROM
-        total[few] *= (wide.type(1) / _divisor(counts[few], combiner).astype(wide))[:, None]
+        total[few] *= (wide.type(1) / combiner.divisor(counts[few]).astype(wide))[:, None]
     blocks = (counts - head) // HEAD
     run = np.repeat(np.arange(len(counts)), blocks)
     number = np.arange(len(run)) - np.repeat(np.cumsum(blocks) - blocks, blocks)
@@ -54,8 +54,8 @@ def _pool_runs(rows: Array, indices: Array, starts: Array, counts: Array, combin
     for step in range(1, HEAD):
         block += row(first + step)
     np.add.at(total, run, block)  # one after the other, in order
-    if combiner != "sum":
-        total[~few] /= _divisor(counts[~few], combiner).astype(wide)[:, None]
+    if combiner.power:
+        total[~few] /= combiner.divisor(counts[~few]).astype(wide)[:, None]
     return total
 
 
@@ -65,9 +65,9 @@ def scatter(grad: Array, indices: Array, segment_ids: Array, rows: int, combiner
     segments, real = _as_real_rows(grad)
     wide = accumulator(segments.dtype)
     shares = segments[segment_ids].astype(wide)
-    if combiner != "sum":
+    if combiner.power:
         _, inverse, counts = np.unique(segment_ids, return_inverse=True, return_counts=True)
-        shares *= (1.0 / _divisor(counts, combiner)).astype(wide)[inverse][:, None]
+        shares *= (1.0 / combiner.divisor(counts)).astype(wide)[inverse][:, None]
     out = np.zeros((rows, segments.shape[1]), wide)
     np.add.at(out, indices, shares)
     return out.astype(segments.dtype).view(real).reshape(rows, *grad.shape[1:])
@@ -119,10 +119,6 @@ def check_entries(indices: Array, rows: int, segment_ids: Array, segments: int, 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Sixteen-bit floats add up in float32 and are rounded once; everything else adds up in itself."""
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
-
-
-def _divisor(counts: Array, combiner: Combiner) -> Array:
-    return np.sqrt(counts.astype(np.float64)) if combiner == "sqrt_n" else counts.astype(np.float64)
 
 
 def _as_real_rows(array: Array) -> tuple[Array, np.dtype[Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import FLOAT, REAL
-from ...spec import Arg, Example, Reject, basic_op
+from ...spec import Arg, Example, Reject, op
 from .arithmetic import DY, INEXACT, ONE, RESULT, UNLIKE
 from .operands import signed
 from .precision import rounded
@@ -20,7 +20,7 @@ UNLIKE_GRADIENTS = Reject({"features": [1.0]}, r"features must have shape \[\*sh
 
 
 # ------------------------------------------------------------------ Tanh
-@basic_op(
+@op(
     "Tanh",
     inputs=[ONE],
     outputs=[RESULT],
@@ -39,7 +39,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ TanhGrad
-@basic_op(
+@op(
     "TanhGrad",
     inputs=[Arg("y", "T", "*shape", "What Tanh gave."), DY],
     outputs=[Arg("z", "T", "*shape", "The gradient of Tanh's operand.")],
@@ -60,7 +60,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Sigmoid
-@basic_op(
+@op(
     "Sigmoid",
     inputs=[ONE],
     outputs=[RESULT],
@@ -83,7 +83,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ SigmoidGrad
-@basic_op(
+@op(
     "SigmoidGrad",
     inputs=[Arg("y", "T", "*shape", "What Sigmoid gave."), DY],
     outputs=[Arg("z", "T", "*shape", "The gradient of Sigmoid's operand.")],
@@ -104,7 +104,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Softplus
-@basic_op(
+@op(
     "Softplus",
     inputs=[FEATURES],
     outputs=[ACTIVATIONS],
@@ -123,7 +123,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ SoftplusGrad
-@basic_op(
+@op(
     "SoftplusGrad",
     inputs=[GRADIENTS, FEATURES],
     outputs=[BACKPROPS],
@@ -147,7 +147,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Relu
-@basic_op(
+@op(
     "Relu",
     inputs=[FEATURES],
     outputs=[ACTIVATIONS],
@@ -166,7 +166,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ ReluGrad
-@basic_op(
+@op(
     "ReluGrad",
     inputs=[GRADIENTS, FEATURES],
     outputs=[BACKPROPS],

@@ -10,7 +10,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import COMPLEX, FLOAT, NUMBER, is_string
 from ...errors import Fault
-from ...spec import Arg, Example, Reject, basic_op
+from ...spec import Arg, Example, Reject, op
 from .broadcasting import broadcast
 from .conjugates import conjugate
 from .operands import nonzero, signed, signed_pairs
@@ -36,7 +36,7 @@ def stretched(x: Any, y: Any) -> list[AnyShape]:
 
 
 # ------------------------------------------------------------------ AddV2
-@basic_op(
+@op(
     "AddV2",
     inputs=[X, Y],
     outputs=[Z],
@@ -60,7 +60,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Add
-@basic_op(
+@op(
     "Add",
     inputs=[X, Y],
     outputs=[Z],
@@ -91,7 +91,7 @@ def _lists(rng: Rng) -> Any:
         yield {"inputs": [nonzero(rng, shape) for _ in range(count)]}
 
 
-@basic_op(
+@op(
     "AddN",
     inputs=[Arg("inputs", "T", "*_", "The arrays to add, all of one shape.", many=True)],
     outputs=[Arg("sum", "T", "*shape", "Their sum.")],
@@ -128,7 +128,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Sub
-@basic_op(
+@op(
     "Sub",
     inputs=[X, Y],
     outputs=[Z],
@@ -152,7 +152,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Mul
-@basic_op(
+@op(
     "Mul",
     inputs=[X, Y],
     outputs=[Z],
@@ -175,7 +175,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ SquaredDifference
-@basic_op(
+@op(
     "SquaredDifference",
     inputs=[X, Y],
     outputs=[Z],
@@ -201,7 +201,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Neg
-@basic_op(
+@op(
     "Neg",
     inputs=[ONE],
     outputs=[RESULT],
@@ -221,7 +221,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Square
-@basic_op(
+@op(
     "Square",
     inputs=[ONE],
     outputs=[RESULT],
@@ -240,7 +240,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Abs
-@basic_op(
+@op(
     "Abs",
     inputs=[ONE],
     outputs=[RESULT],
@@ -259,7 +259,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Sign
-@basic_op(
+@op(
     "Sign",
     inputs=[ONE],
     outputs=[RESULT],

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import dtypes
 from ...dtypes import NUMBER
-from ...spec import REQUIRED, Arg, Attr, Example, basic_op
+from ...spec import REQUIRED, Arg, Attr, Example, op
 
 CASTABLE = (*NUMBER, "bool")
 
@@ -23,7 +23,7 @@ def casts(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
 
 
 # ------------------------------------------------------------------ Cast
-@basic_op(
+@op(
     "Cast",
     inputs=[Arg("x", "SrcT", "*shape", "Any numbers.")],
     outputs=[Arg("y", "DstT", "*shape", "The numbers in the dtype `DstT`.")],

@@ -9,7 +9,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import ANY, REAL
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, basic_op
+from ...spec import Arg, Attr, Example, op
 from .arithmetic import UNSTRETCHABLE, X, Y, Z, stretched
 from .broadcasting import common_shape
 from .operands import pairs_with_ties, signed_pairs
@@ -53,7 +53,7 @@ def _fit(x: Any, y: Any) -> bool:
 
 
 # ------------------------------------------------------------------ Equal
-@basic_op("Equal", types={"T": ANY}, attrs=[INCOMPATIBLE], example=_answers(False, True, False), **COMPARISON)
+@op("Equal", types={"T": ANY}, attrs=[INCOMPATIBLE], example=_answers(False, True, False), **COMPARISON)
 def equal(x: Any, y: Any, incompatible_shape_error: bool) -> Any:
     """Whether the elements of two arrays are equal."""
     return np.equal(x, y) if _fit(x, y) else np.False_
@@ -63,7 +63,7 @@ equal.shapes(_stretched_or_not)
 
 
 # ------------------------------------------------------------------ NotEqual
-@basic_op("NotEqual", types={"T": ANY}, attrs=[INCOMPATIBLE], example=_answers(True, False, True), **COMPARISON)
+@op("NotEqual", types={"T": ANY}, attrs=[INCOMPATIBLE], example=_answers(True, False, True), **COMPARISON)
 def not_equal(x: Any, y: Any, incompatible_shape_error: bool) -> Any:
     """Whether the elements of two arrays differ."""
     return np.not_equal(x, y) if _fit(x, y) else np.True_
@@ -73,7 +73,7 @@ not_equal.shapes(_stretched_or_not)
 
 
 # ------------------------------------------------------------------ Less
-@basic_op("Less", types={"T": REAL}, example=_answers(True, False, False), **COMPARISON)
+@op("Less", types={"T": REAL}, example=_answers(True, False, False), **COMPARISON)
 def less(x: Any, y: Any) -> Any:
     """Whether the elements of the first array are less than those of the second."""
     return np.less(x, y)
@@ -83,7 +83,7 @@ less.shapes(stretched)
 
 
 # ------------------------------------------------------------------ LessEqual
-@basic_op("LessEqual", types={"T": REAL}, example=_answers(True, True, False), **COMPARISON)
+@op("LessEqual", types={"T": REAL}, example=_answers(True, True, False), **COMPARISON)
 def less_equal(x: Any, y: Any) -> Any:
     """Whether the elements of the first array are at most those of the second."""
     return np.less_equal(x, y)
@@ -93,7 +93,7 @@ less_equal.shapes(stretched)
 
 
 # ------------------------------------------------------------------ Greater
-@basic_op("Greater", types={"T": REAL}, example=_answers(False, False, True), **COMPARISON)
+@op("Greater", types={"T": REAL}, example=_answers(False, False, True), **COMPARISON)
 def greater(x: Any, y: Any) -> Any:
     """Whether the elements of the first array are greater than those of the second."""
     return np.greater(x, y)
@@ -103,7 +103,7 @@ greater.shapes(stretched)
 
 
 # ------------------------------------------------------------------ GreaterEqual
-@basic_op("GreaterEqual", types={"T": REAL}, example=_answers(False, True, True), **COMPARISON)
+@op("GreaterEqual", types={"T": REAL}, example=_answers(False, True, True), **COMPARISON)
 def greater_equal(x: Any, y: Any) -> Any:
     """Whether the elements of the first array are at least those of the second."""
     return np.greater_equal(x, y)
@@ -113,7 +113,7 @@ greater_equal.shapes(stretched)
 
 
 # ------------------------------------------------------------------ Maximum
-@basic_op(
+@op(
     "Maximum",
     inputs=[X, Y],
     outputs=[Z],
@@ -136,7 +136,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Minimum
-@basic_op(
+@op(
     "Minimum",
     inputs=[X, Y],
     outputs=[Z],

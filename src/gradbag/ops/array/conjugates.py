@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import COMPLEX
-from ...spec import Arg, Example, basic_op
+from ...spec import Arg, Example, op
 from .operands import signed
 
 
 # ------------------------------------------------------------------ Conj
-@basic_op(
+@op(
     "Conj",
     inputs=[Arg("input", "T", "*shape", "The complex numbers.")],
     outputs=[Arg("output", "T", "*shape", "Their conjugates.")],

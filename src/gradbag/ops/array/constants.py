@@ -9,7 +9,7 @@ import numpy as np
 
 from ...dtypes import ANY, INDEX, NUMBER
 from ...errors import Fault
-from ...spec import REQUIRED, Arg, Attr, Example, Reject, basic_op
+from ...spec import REQUIRED, Arg, Attr, Example, Reject, op
 from .array_samples import arrays, constants, fills, ranges
 from .sizes import held_sizes, possible, unknown_sizes
 
@@ -27,7 +27,7 @@ def zeros(shape: Any, like: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Const
-@basic_op(
+@op(
     "Const",
     inputs=[],
     outputs=[Arg("output", "dtype", "*shape", "The value.")],
@@ -56,7 +56,7 @@ def _(value: Any, dtype: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Fill
-@basic_op(
+@op(
     "Fill",
     inputs=[
         Arg("dims", "index_type", "*rank", "The shape of the result; a single number for one axis."),
@@ -93,7 +93,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ ZerosLike
-@basic_op(
+@op(
     "ZerosLike",
     inputs=[Arg("x", "T", "*shape", "Only its shape and dtype matter.")],
     outputs=[Arg("y", "T", "*shape", "Zeros; among strings, empty ones.")],
@@ -113,7 +113,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ OnesLike
-@basic_op(
+@op(
     "OnesLike",
     inputs=[Arg("x", "T", "*shape", "Only its shape and dtype matter.")],
     outputs=[Arg("y", "T", "*shape", "Ones.")],
@@ -133,7 +133,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Range
-@basic_op(
+@op(
     "Range",
     inputs=[START, LIMIT, DELTA],
     outputs=[Arg("output", "Tidx", "count", "The numbers, each computed from the first.")],

@@ -9,7 +9,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import INTEGER, REAL
 from ...errors import Fault
-from ...spec import Arg, Example, Known, Reject, basic_op
+from ...spec import Arg, Example, Known, Reject, op
 from .arithmetic import DY, INEXACT, ONE, RESULT, UNLIKE, UNSTRETCHABLE, X, Y, Z, stretched
 from .conjugates import conjugate
 from .operands import signed, signed_pairs
@@ -19,7 +19,7 @@ BY_ZERO = Reject({"x": [1, 2], "y": [1, 0]}, r"y\[1\] == 0 divides an integer")
 
 
 # ------------------------------------------------------------------ RealDiv
-@basic_op(
+@op(
     "RealDiv",
     inputs=[X, Y],
     outputs=[Z],
@@ -43,7 +43,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ DivNoNan
-@basic_op(
+@op(
     "DivNoNan",
     inputs=[X, Y],
     outputs=[Z],
@@ -76,7 +76,7 @@ def _stretched_without_zeros(x: Known, y: Known) -> list[AnyShape]:
     return [shape]
 
 
-@basic_op(
+@op(
     "FloorDiv",
     inputs=[X, Y],
     outputs=[Z],
@@ -103,7 +103,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ FloorMod
-@basic_op(
+@op(
     "FloorMod",
     inputs=[X, Y],
     outputs=[Z],
@@ -133,7 +133,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Reciprocal
-@basic_op(
+@op(
     "Reciprocal",
     inputs=[ONE],
     outputs=[RESULT],
@@ -152,7 +152,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ ReciprocalGrad
-@basic_op(
+@op(
     "ReciprocalGrad",
     inputs=[Arg("y", "T", "*shape", "What Reciprocal gave."), DY],
     outputs=[Arg("z", "T", "*shape", "The gradient of Reciprocal's operand.")],

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...spec import Example, basic_op
+from ...spec import Example, op
 from .arithmetic import INEXACT, ONE, RESULT
 from .operands import positive, signed
 from .precision import rounded
 
 
 # ------------------------------------------------------------------ Exp
-@basic_op(
+@op(
     "Exp",
     inputs=[ONE],
     outputs=[RESULT],
@@ -32,7 +32,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Log
-@basic_op(
+@op(
     "Log",
     inputs=[ONE],
     outputs=[RESULT],
@@ -51,7 +51,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Log1p
-@basic_op(
+@op(
     "Log1p",
     inputs=[ONE],
     outputs=[RESULT],

@@ -9,7 +9,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from ...spec import Arg, Attr, Example, Known, Reject, op
 from .array_samples import gatherings, row_gatherings
 from .sizes import axis_within, possible
 
@@ -43,7 +43,7 @@ def taken(params: Known, indices: Known, axis: int, batch_dims: int) -> AnyShape
 
 
 # ------------------------------------------------------------------ Gather
-@basic_op(
+@op(
     "Gather",
     inputs=[
         Arg("params", "Tparams", "rows *inner", "A table of rows."),
@@ -77,7 +77,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ GatherV2
-@basic_op(
+@op(
     "GatherV2",
     inputs=[
         Arg("params", "Tparams", "*shape", "Any array that has the axis."),

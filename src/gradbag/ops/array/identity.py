@@ -6,7 +6,7 @@ from typing import Any
 
 from ...dtypes import ANY, NUMBER
 from ...errors import UnsupportedTypeError
-from ...spec import Arg, Attr, Example, basic_op
+from ...spec import Arg, Attr, Example, op
 from .array_samples import arrays, nothing
 
 INPUT = Arg("input", "T", "*shape", "Any array.")
@@ -15,13 +15,13 @@ SAME = Example({"input": [1.5, 2.0]}, {"output": [1.5, 2.0]})
 
 
 # ------------------------------------------------------------------ NoOp
-@basic_op("NoOp", inputs=[], outputs=[], types={}, example=Example({}, {}), samples=nothing)
+@op("NoOp", inputs=[], outputs=[], types={}, example=Example({}, {}), samples=nothing)
 def no_op() -> Any:
     """Nothing; it stands for the ops that must run before it."""
 
 
 # ------------------------------------------------------------------ Identity
-@basic_op(
+@op(
     "Identity",
     inputs=[INPUT],
     outputs=[OUTPUT],
@@ -41,7 +41,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Snapshot
-@basic_op(
+@op(
     "Snapshot",
     inputs=[INPUT],
     outputs=[OUTPUT],
@@ -61,7 +61,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ StopGradient
-@basic_op(
+@op(
     "StopGradient",
     inputs=[INPUT],
     outputs=[OUTPUT],
@@ -81,7 +81,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ PreventGradient
-@basic_op(
+@op(
     "PreventGradient",
     inputs=[INPUT],
     outputs=[OUTPUT],

@@ -10,7 +10,7 @@ import numpy as np
 from ...dims import AnyShape, Size
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from ...spec import Arg, Attr, Example, Known, Reject, op
 from .array_samples import joinings, packings
 from .sizes import agreed, axis_within, possible, single
 
@@ -64,7 +64,7 @@ def parts(ops: Any, values: Sequence[Any], axis: Any, g: Any) -> list[Any]:
 
 
 # ------------------------------------------------------------------ ConcatV2
-@basic_op(
+@op(
     "ConcatV2",
     inputs=[VALUES, Arg("axis", "Tidx", "*one", "The axis to join along; from the end if negative.")],
     outputs=[OUTPUT],
@@ -97,7 +97,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Concat
-@basic_op(
+@op(
     "Concat",
     inputs=[Arg("concat_dim", "int32", "*one", "The axis to join along; from the end if negative."), VALUES],
     outputs=[OUTPUT],
@@ -123,7 +123,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Pack
-@basic_op(
+@op(
     "Pack",
     inputs=[Arg("values", "T", "*_", "Arrays of the same shape.", many=True)],
     outputs=[OUTPUT],
@@ -137,7 +137,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
         Reject(
             {"values": [[1.0, 2.0], [3.0]]}, r"values\[1\] has shape \[1\], which must be that of values\[0\], \[2\]"
         ),
-        Reject({"values": []}, r"values == no arrays are not enough"),
+        Reject({"values": []}, r"values == \[\] must hold at least one array"),
     ],
 )
 def pack(values: Any, axis: int) -> Any:

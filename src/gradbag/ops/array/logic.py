@@ -10,7 +10,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import ANY
 from ...errors import Fault
-from ...spec import Arg, Example, Reject, basic_op
+from ...spec import Arg, Example, Reject, op
 from .arithmetic import stretched
 from .broadcasting import broadcast
 from .operands import nonzero, signed, signed_pairs
@@ -25,7 +25,7 @@ UNSTRETCHABLE = Reject({"x": [True, False, True]}, r"y has shape \[4\], which ca
 
 
 # ------------------------------------------------------------------ LogicalAnd
-@basic_op(
+@op(
     "LogicalAnd",
     inputs=[X, Y],
     outputs=[Z],
@@ -43,7 +43,7 @@ logical_and.shapes(stretched)
 
 
 # ------------------------------------------------------------------ LogicalOr
-@basic_op(
+@op(
     "LogicalOr",
     inputs=[X, Y],
     outputs=[Z],
@@ -61,7 +61,7 @@ logical_or.shapes(stretched)
 
 
 # ------------------------------------------------------------------ LogicalNot
-@basic_op(
+@op(
     "LogicalNot",
     inputs=[Arg("x", "bool", "*shape", "The operand.")],
     outputs=[Arg("y", "bool", "*shape", "One answer per element.")],
@@ -80,7 +80,7 @@ def _rows(rng: Rng) -> Iterator[dict[str, Any]]:
         yield {"condition": nonzero(rng, condition), "x": nonzero(rng, chosen), "y": nonzero(rng, chosen)}
 
 
-@basic_op(
+@op(
     "Select",
     inputs=[
         Arg("condition", "bool", "*condition", "Which one to take: a scalar, or one per row, or one per element."),
@@ -141,7 +141,7 @@ def _triples(rng: Rng) -> Iterator[dict[str, Any]]:
         yield dict(zip(("condition", "t", "e"), [nonzero(rng, shape) for shape in shapes], strict=True))
 
 
-@basic_op(
+@op(
     "SelectV2",
     inputs=[
         Arg("condition", "bool", "*condition", "Which one to take."),

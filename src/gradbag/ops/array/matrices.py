@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from ...spec import Arg, Attr, Example, Known, Reject, op
 from .arithmetic import INEXACT
 from .operands import nonzero
 from .precision import rounded
@@ -27,7 +27,7 @@ def _factors(rng: Rng) -> Iterator[dict[str, Any]]:
 
 
 # ------------------------------------------------------------------ MatMul
-@basic_op(
+@op(
     "MatMul",
     inputs=[
         Arg("a", "T", "_ _", "The first matrix."),

@@ -9,7 +9,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import INTEGER
 from ...errors import Fault
-from ...spec import Arg, Example, Known, Reject, basic_op
+from ...spec import Arg, Example, Known, Reject, op
 from .arithmetic import DY, INEXACT, ONE, RESULT, SIGNED, UNLIKE, UNSTRETCHABLE, X, Y, Z, stretched
 from .conjugates import conjugate, is_complex
 from .operands import positive, signed
@@ -18,7 +18,7 @@ from .samples import pairs
 
 
 # ------------------------------------------------------------------ Pow
-@basic_op(
+@op(
     "Pow",
     inputs=[X, Y],
     outputs=[Z],
@@ -55,7 +55,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Sqrt
-@basic_op(
+@op(
     "Sqrt",
     inputs=[ONE],
     outputs=[RESULT],
@@ -74,7 +74,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ SqrtGrad
-@basic_op(
+@op(
     "SqrtGrad",
     inputs=[Arg("y", "T", "*shape", "What Sqrt gave."), DY],
     outputs=[Arg("z", "T", "*shape", "The gradient of Sqrt's operand.")],
@@ -95,7 +95,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Rsqrt
-@basic_op(
+@op(
     "Rsqrt",
     inputs=[ONE],
     outputs=[RESULT],
@@ -114,7 +114,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ RsqrtGrad
-@basic_op(
+@op(
     "RsqrtGrad",
     inputs=[Arg("y", "T", "*shape", "What Rsqrt gave."), DY],
     outputs=[Arg("z", "T", "*shape", "The gradient of Rsqrt's operand.")],

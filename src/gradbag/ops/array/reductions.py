@@ -11,7 +11,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import FLOAT, INDEX, NUMBER, REAL, name_of
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from ...spec import Arg, Attr, Example, Known, Reject, op
 from .broadcasting import common_shape
 from .operands import nonzero, signed
 from .precision import rounded, wider
@@ -126,7 +126,7 @@ def _marked(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Sum
-@basic_op("Sum", types={"T": NUMBER, "Tidx": INDEX}, linear=["input"], example=_example(6.0, 15.0), **REDUCTION)
+@op("Sum", types={"T": NUMBER, "Tidx": INDEX}, linear=["input"], example=_example(6.0, 15.0), **REDUCTION)
 def sum_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The sums along axes."""
     axes = _axes(axis, input.ndim)
@@ -143,7 +143,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 # ------------------------------------------------------------------ Mean
 # Not declared to be linear: the mean of nothing is NaN, but its derivative is 0.
-@basic_op("Mean", types={"T": NUMBER, "Tidx": INDEX}, example=_example(2.0, 5.0), **REDUCTION)
+@op("Mean", types={"T": NUMBER, "Tidx": INDEX}, example=_example(2.0, 5.0), **REDUCTION)
 def mean(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The means along axes; of integers, without the fraction, and of none at all 0."""
     axes = _axes(axis, input.ndim)
@@ -170,7 +170,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Max
-@basic_op("Max", types={"T": REAL, "Tidx": INDEX}, example=_example(3.0, 6.0), **REDUCTION)
+@op("Max", types={"T": REAL, "Tidx": INDEX}, example=_example(3.0, 6.0), **REDUCTION)
 def max_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The largest elements along axes, NaN where there is one; of none at all, the smallest number there is."""
     return np.max(input, _axes(axis, input.ndim), keepdims=keep_dims, initial=_limits(input.dtype)[0])
@@ -185,7 +185,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Min
-@basic_op("Min", types={"T": REAL, "Tidx": INDEX}, example=_example(1.0, 4.0), **REDUCTION)
+@op("Min", types={"T": REAL, "Tidx": INDEX}, example=_example(1.0, 4.0), **REDUCTION)
 def min_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The smallest elements along axes, NaN where there is one; of none at all, the largest number there is."""
     return np.min(input, _axes(axis, input.ndim), keepdims=keep_dims, initial=_limits(input.dtype)[1])
@@ -208,7 +208,7 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
 
 
 # ------------------------------------------------------------------ Prod
-@basic_op("Prod", types={"T": NUMBER, "Tidx": INDEX}, example=_example(6.0, 120.0), **REDUCTION)
+@op("Prod", types={"T": NUMBER, "Tidx": INDEX}, example=_example(6.0, 120.0), **REDUCTION)
 def prod_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The products along axes."""
     axes = _axes(axis, input.ndim)
@@ -232,7 +232,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ L2Loss
-@basic_op(
+@op(
     "L2Loss",
     inputs=[Arg("t", "T", "*shape", "The array.")],
     outputs=[Arg("output", "T", "", "Half the sum of its squares.")],
@@ -256,7 +256,7 @@ def _shapes(rng: Rng) -> Iterator[dict[str, Any]]:
         yield {"s0": np.array(s0, np.int64), "s1": np.array(s1, np.int64)}
 
 
-@basic_op(
+@op(
     "BroadcastGradientArgs",
     inputs=[
         Arg("s0", "T", "rank0", "The shape of the first operand."),

@@ -9,13 +9,13 @@ import numpy as np
 from ...dims import Size
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Example, Reject, basic_op
+from ...spec import Arg, Example, Reject, op
 from .array_samples import stretchings, tilings
 from .sizes import held_sizes, possible, unknown_sizes
 
 
 # ------------------------------------------------------------------ Tile
-@basic_op(
+@op(
     "Tile",
     inputs=[
         Arg("input", "T", "*shape", "Any array."),
@@ -75,7 +75,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ BroadcastTo
-@basic_op(
+@op(
     "BroadcastTo",
     inputs=[
         Arg("input", "T", "*before", "Any array."),

@@ -10,7 +10,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from ...spec import Arg, Attr, Example, Known, Reject, op
 from .array_samples import expansions, permutations, reshapings, squeezings, transpositions
 from .sizes import axis_within, possible, single, unknown_sizes
 
@@ -24,7 +24,7 @@ def like(ops: Any, gradient: Any, value: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Reshape
-@basic_op(
+@op(
     "Reshape",
     inputs=[
         Arg("tensor", "T", "*before", "Any array."),
@@ -91,7 +91,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ ExpandDims
-@basic_op(
+@op(
     "ExpandDims",
     inputs=[INPUT, Arg("axis", "Tdim", "*one", "Where the new axis stands in the result; from the end if negative.")],
     outputs=[OUTPUT],
@@ -126,7 +126,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Squeeze
-@basic_op(
+@op(
     "Squeeze",
     inputs=[INPUT],
     outputs=[OUTPUT],
@@ -166,7 +166,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Transpose
-@basic_op(
+@op(
     "Transpose",
     inputs=[
         Arg("x", "T", "*shape", "Any array."),
@@ -218,7 +218,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ InvertPermutation
-@basic_op(
+@op(
     "InvertPermutation",
     inputs=[Arg("x", "T", "count", "Each number from 0 to its length, once.")],
     outputs=[Arg("y", "T", "count", "y[x[i]] == i.")],

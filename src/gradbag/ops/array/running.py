@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import INDEX, NUMBER
-from ...spec import Arg, Attr, Example, Reject, basic_op
+from ...spec import Arg, Attr, Example, Reject, op
 from .array_samples import running_sums
 from .precision import wider
 from .sizes import axis_within
 
 
 # ------------------------------------------------------------------ Cumsum
-@basic_op(
+@op(
     "Cumsum",
     inputs=[
         Arg("x", "T", "*shape", "Any numbers."),

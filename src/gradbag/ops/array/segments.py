@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dtypes import INDEX, NUMBER
 from ...errors import Fault
-from ...spec import Arg, Example, Reject, basic_op
+from ...spec import Arg, Example, Reject, op
 from .array_samples import segments, unsorted_segments
 from .precision import wider
 from .sizes import possible
@@ -34,7 +34,7 @@ def summed(rows: Any, ids: Any, count: int) -> Any:
 
 
 # ------------------------------------------------------------------ SegmentSum
-@basic_op(
+@op(
     "SegmentSum",
     inputs=[
         Arg("data", "T", "rows *inner", "A table of rows."),
@@ -81,7 +81,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ UnsortedSegmentSum
-@basic_op(
+@op(
     "UnsortedSegmentSum",
     inputs=[
         Arg("data", "T", "*shape", "Rows, or an array of rows of any shape."),

@@ -9,7 +9,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import INDEX, NUMBER, REAL
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Reject, basic_op
+from ...spec import Arg, Attr, Example, Reject, op
 from .array_samples import bounds, marks, orderings, repeated
 
 
@@ -19,7 +19,7 @@ def comparable(array: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Unique
-@basic_op(
+@op(
     "Unique",
     inputs=[Arg("x", "T", "count", "Values, some of them more than once.")],
     outputs=[
@@ -48,7 +48,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Where
-@basic_op(
+@op(
     "Where",
     inputs=[Arg("condition", "T", "*shape", "Numbers or truth values.")],
     outputs=[Arg("index", "int64", "found rank", "A row of coordinates per element that is not zero, in order.")],
@@ -77,7 +77,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ TopKV2
-@basic_op(
+@op(
     "TopKV2",
     inputs=[
         Arg("input", "T", "*outer count", "Rows of values."),
@@ -135,7 +135,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ LowerBound
-@basic_op(
+@op(
     "LowerBound",
     inputs=[
         Arg("sorted_inputs", "T", "rows length", "Rows in ascending order."),

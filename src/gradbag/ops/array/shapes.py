@@ -10,7 +10,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, basic_op
+from ...spec import Arg, Attr, Example, op
 from .array_samples import arrays
 
 INPUT = Arg("input", "T", "*shape", "Any array; its values do not matter.")
@@ -18,7 +18,7 @@ OUT_TYPE = Attr("out_type", "int32", "int32, or int64 for large arrays.", "type"
 
 
 # ------------------------------------------------------------------ Shape
-@basic_op(
+@op(
     "Shape",
     inputs=[INPUT],
     outputs=[Arg("output", "out_type", "rank", "The length of each axis.")],
@@ -52,7 +52,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Size
-@basic_op(
+@op(
     "Size",
     inputs=[INPUT],
     outputs=[Arg("output", "out_type", "", "The number of elements.")],
@@ -91,7 +91,7 @@ def _fits(input: Any, count: int | None, out_type: str) -> None:
 
 
 # ------------------------------------------------------------------ Rank
-@basic_op(
+@op(
     "Rank",
     inputs=[INPUT],
     outputs=[Arg("output", "int32", "", "The number of axes.")],

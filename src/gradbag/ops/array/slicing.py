@@ -11,7 +11,7 @@ import numpy as np
 from ...dims import AnyShape, Size
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, basic_op
+from ...spec import Arg, Attr, Example, Known, Reject, op
 from .array_samples import paddings, slices, strided_gradients, strided_slices
 from .constants import zeros
 from .sizes import agreed, held_sizes, possible, unknown_sizes
@@ -31,7 +31,7 @@ MASKS = [
 
 
 # ------------------------------------------------------------------ Slice
-@basic_op(
+@op(
     "Slice",
     inputs=[
         INPUT,
@@ -155,7 +155,7 @@ def strided(shape: AnyShape, begin: Known, end: Known, strides: Known, masks: di
 
 
 # ------------------------------------------------------------------ StridedSlice
-@basic_op(
+@op(
     "StridedSlice",
     inputs=[INPUT, BEGIN, END, STRIDES],
     outputs=[OUTPUT],
@@ -218,7 +218,7 @@ def _named(bits: Sequence[int]) -> dict[str, int]:
 
 
 # ------------------------------------------------------------------ StridedSliceGrad
-@basic_op(
+@op(
     "StridedSliceGrad",
     inputs=[
         Arg("shape", "Index", "rank", "The shape of the array that was sliced."),
@@ -279,7 +279,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ Pad
-@basic_op(
+@op(
     "Pad",
     inputs=[INPUT, Arg("paddings", "Tpaddings", "rank 2", "Per axis, how many zeros before and how many behind.")],
     outputs=[Arg("output", "T", "*result", "The input with zeros around; among strings, empty ones.")],

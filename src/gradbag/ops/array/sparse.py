@@ -8,7 +8,7 @@ import numpy as np
 
 from ...dtypes import ANY, COMPLEX, FLOAT, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Reject, basic_op
+from ...spec import Arg, Attr, Example, Reject, op
 from .array_samples import products, scatterings
 from .conjugates import conjugate
 from .precision import wider
@@ -19,7 +19,7 @@ BLOCK = 1 << 20  # products that are held at once, beside the result
 
 
 # ------------------------------------------------------------------ SparseToDense
-@basic_op(
+@op(
     "SparseToDense",
     inputs=[
         Arg("sparse_indices", "Tindices", "*places", "A row of coordinates per value; for one axis, a number will do."),
@@ -138,7 +138,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ SparseTensorDenseMatMul
-@basic_op(
+@op(
     "SparseTensorDenseMatMul",
     inputs=[
         Arg("a_indices", "Tindices", "nnz 2", "Row and column of each value of the sparse matrix, in any order."),

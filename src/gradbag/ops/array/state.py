@@ -9,7 +9,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import ANY, NUMBER
 from ...errors import InvalidArgumentError
-from ...spec import REQUIRED, Arg, Attr, Example, Reject, basic_op
+from ...spec import REQUIRED, Arg, Attr, Example, Reject, op
 from .array_samples import assignments, nothing, placeholders
 from .sizes import agreed, possible
 
@@ -34,7 +34,7 @@ LOCKING = "Without effect: one run at a time changes a variable."
 
 
 # ------------------------------------------------------------------ Placeholder
-@basic_op(
+@op(
     "Placeholder",
     inputs=[],
     outputs=[Arg("output", "dtype", "*shape", "What the run was given.")],
@@ -55,7 +55,7 @@ def _(dtype: str, shape: AnyShape) -> Any:
 
 
 # ------------------------------------------------------------------ PlaceholderWithDefault
-@basic_op(
+@op(
     "PlaceholderWithDefault",
     inputs=[Arg("input", "dtype", "*default", "What it is, if nothing is fed.")],
     outputs=[Arg("output", "dtype", "*result", "What the run was given, or the input.")],
@@ -85,7 +85,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 
 
 # ------------------------------------------------------------------ VariableV2
-@basic_op("VariableV2", **VARIABLE)
+@op("VariableV2", **VARIABLE)
 def variable_v2(shape: AnyShape, dtype: str, container: str, shared_name: str) -> Any:
     """A value that is kept from run to run."""
     raise InvalidArgumentError("VariableV2: there is no value; a session keeps it, and Assign gives it the first one")
@@ -97,7 +97,7 @@ def _(shape: AnyShape, dtype: str, container: str, shared_name: str) -> Any:
 
 
 # ------------------------------------------------------------------ Variable
-@basic_op("Variable", **VARIABLE)
+@op("Variable", **VARIABLE)
 def variable(shape: AnyShape, dtype: str, container: str, shared_name: str) -> Any:
     """A value that is kept from run to run; the older form of VariableV2."""
     raise InvalidArgumentError("Variable: there is no value; a session keeps it, and Assign gives it the first one")
@@ -109,7 +109,7 @@ def _(shape: AnyShape, dtype: str, container: str, shared_name: str) -> Any:
 
 
 # ------------------------------------------------------------------ Assign
-@basic_op(
+@op(
     "Assign",
     inputs=[REF, Arg("value", "T", "*new", "What the variable shall be.")],
     outputs=[STORED],
@@ -135,7 +135,7 @@ def _(ref: Any, value: Any, validate_shape: bool, use_locking: bool) -> Any:
 
 
 # ------------------------------------------------------------------ AssignAdd
-@basic_op(
+@op(
     "AssignAdd",
     inputs=[REF, Arg("value", "T", "*same", "What to add, in the shape of the variable.")],
     outputs=[STORED],
@@ -158,7 +158,7 @@ def _(ref: Any, value: Any, use_locking: bool) -> Any:
 
 
 # ------------------------------------------------------------------ AssignSub
-@basic_op(
+@op(
     "AssignSub",
     inputs=[REF, Arg("value", "T", "*same", "What to subtract, in the shape of the variable.")],
     outputs=[STORED],

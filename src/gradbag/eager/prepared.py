@@ -1,0 +1,46 @@
+"""What the interpreter of arrays has prepared for an op: a call of ten ids costs little more than its kernel."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Any
+
+from ..spec import Op
+
+_MOST = 1024  # dtypes, ranks and shapes are few, but a caller may come with ever new ones
+_prepared: dict[Op, Prepared] = {}
+
+
+class Prepared:
+    """Routes by dtypes and ranks, outlines by dtypes and shapes, and shortcuts by settings, once there are some."""
+
+    __slots__ = ("outlines", "routes", "settings", "shortcuts")
+
+    def __init__(self, op: Op) -> None:
+        self.routes: dict[tuple[Any, ...], Any] = {}
+        self.outlines: dict[tuple[Any, ...], Any] = {}
+        self.shortcuts: dict[tuple[Any, ...], Any] = {}
+        self.settings = () if op.kernel is None else op.kernel.settings
+
+    def key(self, attrs: dict[str, Any]) -> tuple[Any, ...]:
+        """The settings of a kernel that a call decides."""
+        return tuple([attrs[name] for name in self.settings])
+
+    def keep(self, kept: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any) -> None:
+        if len(kept) >= _MOST:
+            kept.clear()
+            self.shortcuts.clear()
+        kept[key] = value
+
+
+def of(op: Op) -> Prepared:
+    found = _prepared.get(op)
+    if found is None:
+        found = _prepared.setdefault(op, Prepared(op))
+    return found
+
+
+@atexit.register
+def _forget() -> None:
+    """Something may keep an op beyond the end of the interpreter, and nanobind would then complain of a leak."""
+    _prepared.clear()
