@@ -14,7 +14,7 @@ from typing import Any
 
 import gradbag
 
-from . import kernels
+from . import eager
 from .commands import UsageError
 
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gradbag", description="Sparse gradients for every array framework.")
-    native = "native kernels" if kernels.available() else "NumPy only: the native kernels are not installed"
+    native = "native kernels" if eager.available() else "NumPy only: the native kernels are not installed"
     parser.add_argument("--version", action="version", version=f"gradbag {gradbag.__version__} ({native})")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 

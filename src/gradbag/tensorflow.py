@@ -51,8 +51,8 @@ def patch() -> Iterator[None]:
 
 def _replace() -> None:
     ours: dict[int, Callable[..., Any]] = {}  # by the id of the function that it stands for
-    for op in registry:
-        raw = getattr(tf.raw_ops, op.name, None)
+    for op in registry.loaded():
+        raw = None if op.section == "array" else getattr(tf.raw_ops, op.name, None)
         if raw is not None:  # an op of the caller's own is not TensorFlow's
             generated = getattr(sys.modules[raw.__module__], op.python_name)
             ours[id(raw)] = ours[id(generated)] = _stand_in(op, generated)

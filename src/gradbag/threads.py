@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 
 from . import errors
-from .kernels.program import native
+from .eager.program import native
 
 __all__ = ["get_num_threads", "set_num_threads"]
 

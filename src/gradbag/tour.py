@@ -9,7 +9,7 @@ import numpy as np
 
 import gradbag
 
-from . import kernels, raw_ops
+from . import eager, raw_ops
 from .terminal import Rows, Terminal
 
 MOVIES = ["Alien", "Brazil", "Casablanca", "Duel", "Eraserhead"]
@@ -18,7 +18,7 @@ VIEWERS = ["Ann", "Ben", "Cem", "Dot"]
 
 def main() -> None:
     terminal = Terminal()
-    speed = "native kernels" if kernels.available() else "NumPy bodies; the native kernels are not installed"
+    speed = "native kernels" if eager.available() else "NumPy bodies; the native kernels are not installed"
     terminal.heading(f"gradbag {gradbag.__version__}: sparse gradients, without the framework")
     terminal.text(
         f"Everything below is computed now, with the {speed}. A small recommender: five movies with two "

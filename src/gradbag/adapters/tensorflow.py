@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from .. import arguments, attributes, dtypes, errors, raw_ops
-from ..spec import Op, find
+from .. import arguments, dtypes, eager, errors
+from ..gradients import Ops, Rows, pull
+from ..row_grad import RowGrad
+from ..spec import Op
 
 try:  # what `tf.custom_gradient` does in eager mode, without the 100 microseconds that it takes for it
     from tensorflow.python.eager import record
@@ -34,15 +35,34 @@ def takes(kind: type) -> bool:
 
 def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Answer a raw op with tensors, whatever its arguments are."""
-    if op.basic:
-        raise errors.UnsupportedTypeError(
-            f"{op.name} is there for gradbag's graphs and NumPy arrays; for tensors, call tf.raw_ops.{op.name}"
-        )
-    values = [
-        tf.convert_to_tensor(v) if isinstance(v, _TENSORS) and not isinstance(v, tf.Tensor) else v for v in values
-    ]
-    outputs = (_run_eagerly if tf.executing_eagerly() else _add_node)(op, values, attrs)
-    return outputs[0] if op.result is None else op.result._make(outputs)
+    if op.updates:
+        outputs = _update(op, values, attrs)
+    else:
+        outputs = _answered(op, [_as_tensor(v) for v in values], attrs)
+    if op.result is None:
+        return outputs[0] if outputs else None
+    return op.result._make(outputs)
+
+
+def _as_tensor(value: Any) -> Any:
+    return tf.convert_to_tensor(value) if isinstance(value, _TENSORS) and not isinstance(value, tf.Tensor) else value
+
+
+def _answered(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    return (_run_eagerly if tf.executing_eagerly() else _add_node)(op, values, attrs)
+
+
+def _update(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    """Assign what an op makes of the variables that it updates; tensors cannot change."""
+    places, names = op.flat_updates(len(values)), op.flat_names(len(values))
+    for place in places:
+        if not hasattr(values[place], "assign"):
+            raise errors.wrong_type(op.name, names[place], ["a variable"], type(values[place]).__name__)
+    given = [_as_tensor(v) for v in values]
+    found = (_computed if tf.executing_eagerly() else _as_node)(op, given, attrs)
+    for place, new in zip(places, found, strict=False):
+        values[place].assign(new)
+    return found[len(places) :]
 
 
 def _sources(op: Op, values: Sequence[Any]) -> list[int]:
@@ -74,14 +94,17 @@ def _run_eagerly(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[A
 
 
 def _computed(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-    answer = raw_ops.apply(op, [_array(v) if isinstance(v, tf.Tensor) else v for v in values], attrs)
-    return [_tensor(a) for a in (answer if op.result is not None else [answer])]
+    return [_tensor(a) for a in _run(op, [_array(v) if isinstance(v, tf.Tensor) else v for v in values], attrs)]
+
+
+def _run(op: Op, arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    return (eager.functional if op.updates else eager.quick_run)(op, arrays, attrs)
 
 
 def _kept(op: Op, values: Sequence[Any]) -> list[Any]:
     """The values for a gradient that is asked for later: what is no tensor could change until then."""
     arrays = arguments.to_arrays(op, [_array(v) if isinstance(v, tf.Tensor) else v for v in values])
-    return [v if isinstance(v, tf.Tensor) else np.array(a) for v, a in zip(values, arrays, strict=True)]
+    return [v if a is None or isinstance(v, tf.Tensor) else np.array(a) for v, a in zip(values, arrays, strict=True)]
 
 
 def _array(tensor: Any) -> Any:
@@ -111,16 +134,34 @@ def _as_integers(array: Any) -> Any:
 
 # ------------------------------------------------------------------ calls in a graph
 def _add_node(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-    arrays = arguments.to_arrays(op, [_stand_in(v) if isinstance(v, tf.Tensor) else v for v in values])
-    tensors = [v if isinstance(v, tf.Tensor) else _tensor(a) for v, a in zip(values, arrays, strict=True)]
-    contents = [tf.get_static_value(t) if op.shape_rule or p in op.held else None for p, t in enumerate(tensors)]
+    tensors = _all_tensors(op, values)
+    contents = _known(op, tensors)
     return _with_custom_gradient(op, list(map(_here, tensors)), attrs, partial(_node, contents=contents))
+
+
+def _as_node(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    tensors = _all_tensors(op, values)
+    return _node(op, list(map(_here, tensors)), attrs, _known(op, tensors))
+
+
+def _all_tensors(op: Op, values: Sequence[Any]) -> list[Any]:
+    arrays = arguments.to_arrays(op, [_stand_in(v) if isinstance(v, tf.Tensor) else v for v in values])
+    found = zip(values, arrays, strict=True)
+    return [v if a is None or isinstance(v, tf.Tensor) else _tensor(a) for v, a in found]
+
+
+def _known(op: Op, tensors: Sequence[Any]) -> list[Any]:
+    """The values that decide about shapes, as far as they are known before the run."""
+    looked_at = range(len(tensors)) if op.shape_rule is not None else op.held
+    return [tf.get_static_value(t) if t is not None and p in looked_at else None for p, t in enumerate(tensors)]
 
 
 def _here(tensor: Any) -> Any:
     """A tensor as one of the graph that is being built: forward mode fails if a gradient function holds another."""
-    eager = isinstance(tensor, tf.__internal__.EagerTensor)
-    return tensor if not eager and tensor.graph is tf.compat.v1.get_default_graph() else tf.identity(tensor)
+    if tensor is None:
+        return None
+    outside = isinstance(tensor, tf.__internal__.EagerTensor)
+    return tensor if not outside and tensor.graph is tf.compat.v1.get_default_graph() else tf.identity(tensor)
 
 
 def _stand_in(tensor: Any) -> Any:
@@ -130,18 +171,20 @@ def _stand_in(tensor: Any) -> Any:
 
 
 def _node(op: Op, tensors: Sequence[Any], attrs: dict[str, Any], contents: Sequence[Any]) -> list[Any]:
-    names = [t.dtype.name for t in tensors]
-    shapes = [None if t.shape.rank is None else tuple(t.shape.as_list()) for t in tensors]
+    names = [None if t is None else t.dtype.name for t in tensors]
+    shapes = [None if t is None or t.shape.rank is None else tuple(t.shape.as_list()) for t in tensors]
     outline = op.infer(shapes, names, contents, attrs)
+    changed = [(shapes[place], str(names[place])) for place in op.flat_updates(len(tensors))]
+    outline = [*changed, *outline]
     wanted = [tf.as_dtype(name) for _, name in outline]
 
     def run(*arrays: Any) -> list[Any]:
-        given = [_as_declared(a, name) for a, name in zip(arrays, names, strict=True)]
-        answer = raw_ops.apply(op, given, attrs)
-        return [_as_integers(a) for a in (answer if op.result is not None else [answer])]
+        present = iter(arrays)
+        given = [None if name is None else _as_declared(next(present), name) for name in names]
+        return [_as_integers(a) for a in _run(op, given, attrs)]
 
     # TensorFlow cannot hand quantized numbers to Python: they go as the integers that they are.
-    plain = [tf.bitcast(t, _QUANTIZED[t.dtype]) if t.dtype in _QUANTIZED else t for t in tensors]
+    plain = [tf.bitcast(t, _QUANTIZED[t.dtype]) if t.dtype in _QUANTIZED else t for t in tensors if t is not None]
     found = tf.numpy_function(run, plain, [_QUANTIZED.get(t, t) for t in wanted], stateful=False, name=op.name)
     outputs = [tf.bitcast(y, t) if t in _QUANTIZED else y for y, t in zip(found, wanted, strict=True)]
     for output, (shape, _) in zip(outputs, outline, strict=True):
@@ -175,21 +218,9 @@ def _backward(
     """The function from cotangents of the outputs to those of the inputs at `places`."""
 
     def backward(*cotangents: Any) -> list[Any]:
-        if op.rule is None:
-            raise errors.UnsupportedTypeError(f"{op.name} has no gradient")
-        names = [a.name for a in op.outputs]
-        given = {
-            name: None if name not in op.differentiable_outputs else _turned(op, _dense(c, y))
-            for name, y, c in zip(names, outputs, cotangents, strict=True)
-        }
-        x = SimpleNamespace(**dict(zip(op.input_names, op.grouped(values), strict=True)), **attrs)
-        y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
-        pulled = op.rule(tensor_ops, x, y, SimpleNamespace(**given))
-        missing = [name for name in op.differentiable if name not in pulled]
-        if missing:
-            raise errors.UnsupportedTypeError(f"{op.name}: the gradient rule says nothing about {', '.join(missing)}")
-        gradients = op.flat([pulled.get(name) for name in op.input_names])
-        return [_turned(op, gradients[place]) for place in places]
+        whole = [None if c is None else _turned(op, _dense(c, y)) for c, y in zip(cotangents, outputs, strict=True)]
+        pulled = pull(tensor_ops, op, values, outputs, whole, attrs)
+        return [_turned(op, pulled[place]) for place in places]
 
     return backward
 
@@ -200,82 +231,57 @@ def _without_slices(backward: Backward, sources: Sequence[Any]) -> Backward:
 
 def _turned(op: Op, cotangent: Any) -> Any:
     """A complex cotangent between TensorFlow's convention and ours; real linear ops commute with conjugation."""
-    if set(op.linear) == set(op.differentiable) or not cotangent.dtype.is_complex:
+    if op.is_linear or not cotangent.dtype.is_complex:
         return cotangent
     return tf.math.conj(tf.convert_to_tensor(cotangent))
 
 
 def _dense(cotangent: Any, like: Any) -> Any:
     """The whole cotangent of a tensor, zeros included."""
-    if cotangent is None:
-        return tf.zeros_like(like)
     if not isinstance(cotangent, tf.IndexedSlices):
         return cotangent
-    return tensor_ops.SparseSegmentSumGrad(
-        grad=cotangent.values,
-        indices=cotangent.indices,
-        segment_ids=tensor_ops.range(tensor_ops.rows(cotangent.values)),
-        output_dim0=tensor_ops.rows(like),
+    return RowGrad(cotangent.indices, cotangent.values, like.shape, like=like, ops=tensor_ops).dense()
+
+
+def from_row_grad(gradient: RowGrad) -> Any:
+    return tf.IndexedSlices(
+        tf.convert_to_tensor(gradient.rows), tf.convert_to_tensor(gradient.indices), tf.constant(gradient.shape)
     )
 
 
-class Rows:
-    """How many rows a tensor has, not known before the run; it becomes a tensor of the dtype that its reader wants."""
+class TensorOps(Ops):
+    """Ops on tensors; questions about indices are TensorFlow's to answer."""
 
-    def __init__(self, of: Any) -> None:
-        self.of = of
+    def call(self, op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        return interpret(op, values, attrs)
 
-    def counted(self, dtype: str) -> Any:
-        return tf.shape(self.of, out_type=tf.as_dtype(dtype))[0]
+    def counted(self, rows: Rows, dtype: str) -> Any:
+        return tf.shape(rows.of, out_type=tf.as_dtype(dtype))[0]
 
+    def zeros_like(self, value: Any) -> Any:
+        return tf.zeros_like(value)
 
-class TensorOps:
-    """What `autodiff.op_step.ArrayOps` is to arrays: the namespace in which a rule runs on tensors."""
+    def range(self, count: Any) -> Any:
+        return tf.range(self._size(count), dtype=tf.int64)
 
-    def __getattr__(self, name: str) -> Any:
-        op = find(name)
-        return lambda **given: self._call(op, given)
+    def ones(self, count: Any) -> Any:
+        return tf.ones([self._size(count, "int32")], tf.int8)
 
-    def _call(self, op: Op, given: dict[str, Any]) -> Any:
-        values = op.flat([given.pop(name) for name in op.input_names])
-        for place, (arg, value) in enumerate(zip(op.flat_inputs(len(values)), values, strict=True)):
-            if isinstance(value, Rows):
-                values[place] = value.counted(next(name for name in dtypes.INDEX if name in op.allowed(arg)))
-        return interpret(op, values, attributes.normal(op, given))
-
-    @staticmethod
-    def rows(value: Any) -> Any:
-        count = value.shape[0]
-        return Rows(value) if count is None else count
-
-    @staticmethod
-    def range(count: Any) -> Any:
-        return tf.range(count.counted("int64") if isinstance(count, Rows) else count, dtype=tf.int64)
-
-    @staticmethod
-    def ones(count: Any) -> Any:
-        return tf.ones([count.counted("int32") if isinstance(count, Rows) else count], tf.int8)
-
-    @staticmethod
-    def nonzero(marks: Any) -> Any:
+    def nonzero(self, marks: Any) -> Any:
         return tf.reshape(tf.where(marks), [-1])
 
-    @staticmethod
-    def sorted_by(keys: Any, values: Any) -> tuple[Any, Any]:
+    def sorted_by(self, keys: Any, values: Any) -> tuple[Any, Any]:
         order = tf.argsort(keys, stable=True)
         return tf.gather(keys, order), tf.gather(values, order)
 
-    @staticmethod
-    def positions(values: Any, among: Any) -> Any:
+    def positions(self, values: Any, among: Any) -> Any:
         return tf.searchsorted(among, values)
 
-    @staticmethod
-    def sum_like(value: Any, like: Any) -> Any:
+    def sum_like(self, value: Any, like: Any) -> Any:
         axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(value), s1=tf.shape(like)).r1
         return tf.reshape(tf.reduce_sum(value, axes), tf.shape(like))
 
-    @staticmethod
-    def row_grad(compact: Any, like: Any) -> Any:
+    def row_grad(self, compact: Any, like: Any) -> Any:
         return tf.IndexedSlices(compact.output, compact.sorted_unique_indices, tf.shape(like))
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..row_grad import RowGrad
 from ..sparse_tensor import SparseTensor
 from . import arithmetic, op_step  # noqa: F401  # give traced arrays their arithmetic and the ops
-from .row_grad import RowGrad
 from .trace import ForwardTrace, ReverseTrace, Traced, carries_gradient, pull_back, zeros_like
 
 __all__ = ["grad", "jvp", "value_and_grad", "vjp"]

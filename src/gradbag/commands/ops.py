@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import pages, raw_ops
-from ..spec import Op, basic_registry, registry
+from ..spec import Op, registry
 from ..terminal import Terminal
 
 
@@ -31,9 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _find(name: str | None) -> list[Op]:
     """All ops, the op of that name, or the ops whose names contain it; the sparse ones first."""
-    from ..ops import basic  # noqa: F401  # declares the basic ops, which not every command needs
-
-    every = [*registry, *basic_registry]
+    every = list(registry)
     if name is None:
         return every
     wanted = name.replace("_", "").lower()
@@ -43,13 +41,13 @@ def _find(name: str | None) -> list[Op]:
 
 def _catalogue(found: Sequence[Op], terminal: Terminal) -> None:
     columns = ("op", "what it does")
-    sparse = [op for op in found if not op.basic]
+    sparse = [op for op in found if op.section != "array"]
     for category in dict.fromkeys(op.category for op in sparse):
         rows = [(op.name, pages.summary(op)) for op in sparse if op.category == category]
         terminal.table(columns, rows, title=category.replace("_", " "))
     if len(sparse) < len(found):
-        rows = [(op.name, pages.summary(op)) for op in found if op.basic]
-        terminal.table(columns, rows, title="basic ops, for what stands around them in a graph")
+        rows = [(op.name, pages.summary(op)) for op in found if op.section == "array"]
+        terminal.table(columns, rows, title="ops of arrays, for what stands around them")
     terminal.text(f"{len(found)} ops. `gradbag ops NAME` shows one.")
 
 

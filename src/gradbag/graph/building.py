@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, dtypes, errors, raw_ops
-from ..autodiff import RowGrad
-from ..spec import Op, find
+from ..row_grad import RowGrad
+from ..spec import Op, registry
 from .graph import Graph, Node, Output
 from .scope import Scope
 
@@ -40,7 +40,7 @@ def build(scope: Scope, op: Op, values: Sequence[Any], attrs: Mapping[str, Any])
     """Add a call to the scope's graph; `values` are flat."""
     outputs = [_as_output(op, value) for value in values]
     name = scope.name_for(op.name)
-    if any(output is None for output in outputs):
+    if any(output is None and value is not None for output, value in zip(outputs, values, strict=True)):
         inside = Scope(scope.graph, name, {}, "", scope.control)
         # An output stands in by an empty array of its dtype: the Python values beside it take that dtype.
         stand_ins = [
@@ -49,19 +49,19 @@ def build(scope: Scope, op: Op, values: Sequence[Any], attrs: Mapping[str, Any])
         ]
         arrays = arguments.to_arrays(op, stand_ins)
         for place, argument in enumerate(op.flat_names(len(values))):
-            if outputs[place] is None:
+            if outputs[place] is None and values[place] is not None:
                 port = argument.replace("[", "_").replace("]", "")
                 outputs[place] = constant(inside.with_op_name(port), arrays[place])
-    return scope.graph.add(op, name, [o for o in outputs if o is not None], attrs, scope.control)
+    return scope.graph.add(op, name, outputs, attrs, scope.control)
 
 
 def constant(scope: Scope, value: Any, dtype: str | None = None) -> Output:
     """A Const; without a dtype, Python numbers become float32 and int32, as in TensorFlow."""
-    op = find("Const")
+    op = registry["Const"]
     array = value
     if dtype is None:
         if not isinstance(value, (np.ndarray, np.generic)):
-            array = arguments.to_arrays(find("Identity"), [value])[0]
+            array = arguments.to_arrays(registry["Identity"], [value])[0]
         dtype = dtypes.name_of(np.asarray(array).dtype)
     # The caller may go on writing into an array of his own.
     attrs = {"value": array.copy() if isinstance(array, np.ndarray) else array, "dtype": dtype}

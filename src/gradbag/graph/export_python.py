@@ -93,13 +93,13 @@ class Writer:
 
     def _keywords(self, node: Node, fed: Iterable[Output] = ()) -> dict[str, str]:
         values = [self._value(node, arg, o) for arg, o in zip(*self._flat(node), strict=True)]
-        inputs = dict(zip(node.op.input_names, node.op.grouped(values), strict=True))
+        inputs = dict(zip(node.op.input_names, node.op.grouped(node.flat(values)), strict=True))
         texts = {name: f"[{', '.join(v)}]" if isinstance(v, list) else v for name, v in inputs.items()}
         return texts | self._settings(node)
 
     @staticmethod
-    def _flat(node: Node) -> tuple[tuple[Arg, ...], tuple[Output, ...]]:
-        return node.op.flat_inputs(len(node.inputs)), node.inputs
+    def _flat(node: Node) -> tuple[list[Arg], tuple[Output, ...]]:
+        return node.args, node.inputs
 
     def _settings(self, node: Node) -> dict[str, str]:
         changed = {a.name: node.attrs[a.name] for a in node.op.attrs if not _is_default(node.attrs[a.name], a.default)}
@@ -136,7 +136,7 @@ class Writer:
         if node.op.name == "Const":
             return self._call("ops.Const", {"": scope, "value": self.array(node.attrs["value"])})
         values = [self._graph_value(node, arg, o) for arg, o in zip(*self._flat(node), strict=True)]
-        inputs = dict(zip(node.op.input_names, node.op.grouped(values), strict=True))
+        inputs = dict(zip(node.op.input_names, node.op.grouped(node.flat(values)), strict=True))
         texts = {name: f"[{', '.join(v)}]" if isinstance(v, list) else v for name, v in inputs.items()}
         return self._call(f"ops.{node.op.name}", {"": scope, **texts, **self._settings(node)})
 

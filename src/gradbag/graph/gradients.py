@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any, Literal
 
 from .. import dtypes, errors
-from ..autodiff import RowGrad
+from ..gradients import pull
+from ..row_grad import RowGrad
 from .building import Built
 from .gradient_ops import GraphOps
 from .graph import Graph, Node, Output, shape_text
@@ -118,21 +118,11 @@ def _carries(source: Output, between: set[Node], wanted: set[Output]) -> bool:
 
 def _pull(ops: GraphOps, node: Node, cotangents: Sequence[Cotangent | None]) -> list[Any]:
     """The cotangents of a node's inputs, by its op's rule."""
-    op = node.op
-    if op.rule is None:
-        raise errors.at_node(errors.UnsupportedTypeError(f"{op.name} has no gradient"), node.name)
-    names = [a.name for a in op.outputs]
-    given = {
-        name: (ops.dense(c) if c is not None else ops.ZerosLike(x=y)) if name in op.differentiable_outputs else None
-        for name, y, c in zip(names, node.outputs, cotangents, strict=True)
-    }
-    x = SimpleNamespace(**dict(zip(op.input_names, op.grouped(node.inputs), strict=True)), **node.attrs)
-    y = SimpleNamespace(**dict(zip(names, node.outputs, strict=True)))
-    pulled = op.rule(ops, x, y, SimpleNamespace(**given))
-    gradients = [pulled.get(name) for name in op.input_names]
-    if op.many is not None and gradients[op.many] is None:
-        gradients[op.many] = [None] * (len(node.inputs) - len(op.inputs) + 1)
-    return op.flat(gradients)
+    try:
+        pulled = pull(ops, node.op, node.flat(node.inputs), node.outputs, cotangents, node.attrs)
+        return [gradient for place, gradient in enumerate(pulled) if place not in node.absent]
+    except errors.UnsupportedTypeError as problem:
+        raise errors.at_node(problem, node.name) from None
 
 
 def _answer(ops: GraphOps, place: int, leaf: Output, parts: list[Cotangent] | None, unconnected: str) -> Any:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import attributes, dtypes, errors, raw_ops
+from .. import attributes, dtypes, eager, errors
 from ..dims import AnyShape
-from ..spec import Known, Op
+from ..spec import Arg, Known, Op
 
 Array = np.ndarray[Any, Any]
 
@@ -28,13 +28,34 @@ _MOST_KNOWN = 1024
 class Node:
     """One call of an op. Made by `Graph.add`."""
 
-    __slots__ = ("attrs", "control", "digest", "dtypes", "graph", "inputs", "known", "name", "number", "op", "shapes")
+    __slots__ = (
+        "absent",
+        "attrs",
+        "control",
+        "digest",
+        "dtypes",
+        "graph",
+        "inputs",
+        "known",
+        "name",
+        "number",
+        "op",
+        "shapes",
+    )
 
     def __init__(
-        self, graph: Graph, number: int, name: str, op: Op, inputs: tuple[Output, ...], control: tuple[Node, ...]
+        self,
+        graph: Graph,
+        number: int,
+        name: str,
+        op: Op,
+        inputs: Sequence[Output | None],
+        control: tuple[Node, ...],
     ) -> None:
         self.graph, self.number, self.name, self.op = graph, number, name, op
-        self.inputs, self.control = inputs, control
+        self.inputs = tuple(i for i in inputs if i is not None)
+        self.absent = tuple(place for place, i in enumerate(inputs) if i is None)  # optional ones that are left out
+        self.control = control
         self.attrs: dict[str, Any] = {}
         self.shapes: list[AnyShape] = []
         self.dtypes: list[str] = []
@@ -44,6 +65,25 @@ class Node:
     @property
     def outputs(self) -> list[Output]:
         return [Output(self, index) for index in range(len(self.dtypes))]
+
+    def flat(self, values: Sequence[Any]) -> list[Any]:
+        """A value for each input, with None where an optional one is left out: what an op is called with."""
+        if not self.absent:
+            return list(values)
+        given = iter(values)
+        return [None if p in self.absent else next(given) for p in range(len(values) + len(self.absent))]
+
+    @property
+    def args(self) -> list[Arg]:
+        """The declaration of each input."""
+        every = self.op.flat_inputs(len(self.inputs) + len(self.absent))
+        return [arg for place, arg in enumerate(every) if place not in self.absent]
+
+    @property
+    def ports(self) -> list[str]:
+        """The name of each input: 'values[2]' for one of a list."""
+        every = self.op.flat_names(len(self.inputs) + len(self.absent))
+        return [name for place, name in enumerate(every) if place not in self.absent]
 
     def output(self, port: str) -> Output:
         """An output by its declared name."""
@@ -119,20 +159,33 @@ class Graph:
         self,
         op: Op,
         name: str,
-        inputs: Sequence[Output] = (),
+        inputs: Sequence[Output | None] = (),
         attrs: Mapping[str, Any] | None = None,
         control: Sequence[Node] = (),
     ) -> Node:
-        """Check a call and add it; `inputs` are flat, `control` are nodes that must have run before."""
+        """Check a call and add it; `inputs` are flat, None for an optional one that is left out.
+
+        `control` are nodes that must have run before.
+        """
         check_name(name)
         if name in self._nodes:
             raise errors.InvalidArgumentError(f"{op.name}: the graph has a node {name!r} already")
-        least = len(op.inputs) - (op.many is not None)
-        if len(inputs) < least or (op.many is None and len(inputs) > least):
-            wanted = f"{'at least ' if op.many is not None else ''}{least} inputs ({', '.join(op.input_names)})"
+        if not op.takes(len(inputs)):
+            least = len(op.inputs) - len(op.lists)
+            wanted = f"{'at least ' if op.lists else ''}{least} inputs ({', '.join(op.input_names)})"
             raise errors.InvalidArgumentError(f"{op.name}: node {name!r} has {len(inputs)} inputs; it takes {wanted}")
-        shapes, names, held = [], [], []
-        for output in inputs:
+        shapes: list[AnyShape] = []
+        names: list[str | None] = []
+        held: list[Array | None] = []
+        for place, output in enumerate(inputs):
+            if output is None:
+                arg = op.flat_inputs(len(inputs))[place]
+                if not arg.optional:
+                    raise errors.InvalidArgumentError(f"{op.name}: node {name!r} misses the input {arg.name}")
+                shapes.append(None)
+                names.append(None)
+                held.append(None)
+                continue
             source, index = output.node, output.index
             if source.graph is not self:
                 raise _foreign(op, source)
@@ -142,12 +195,12 @@ class Graph:
         for before in control:
             if before.graph is not self:
                 raise _foreign(op, before)
-        node = Node(self, len(self._nodes), name, op, tuple(inputs), tuple(control))
+        node = Node(self, len(self._nodes), name, op, inputs, tuple(control))
         node.attrs = attributes.normal(op, attrs or {})
         for shape, dtype in op.infer(shapes, names, held, node.attrs):
             node.shapes.append(shape)
             node.dtypes.append(dtype)
-        node.known = _known(node, held)
+        node.known = _known(node, [value for value, dtype in zip(held, names, strict=True) if dtype is not None])
         self._nodes[name] = node
         return node
 
@@ -155,7 +208,7 @@ class Graph:
         """Add a node as another graph has it, without checking it again: its inputs must be what they were there."""
         node = Node.__new__(Node)
         node.graph, node.number, node.name, node.op = self, len(self._nodes), other.name, other.op
-        node.inputs, node.control, node.digest = inputs, control, other.digest
+        node.inputs, node.absent, node.control, node.digest = inputs, other.absent, control, other.digest
         node.attrs, node.shapes, node.dtypes, node.known = other.attrs, other.shapes, other.dtypes, other.known
         self._nodes[node.name] = node
         return node
@@ -217,13 +270,13 @@ def _close(name: str, names: Mapping[str, Node]) -> str:
 def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
     """The outputs, if they follow from what is known: shapes are often computed, and then rules can use them."""
     op = node.op
-    if op.state or not op.outputs:
+    if op.state or op.updates or not op.outputs:
         return [None] * len(op.outputs)
     if op.value_rule is not None:
         shapes = [i.node.shapes[i.index] for i in node.inputs]
         names = [i.node.dtypes[i.index] for i in node.inputs]
         known = [Known(n, s, v) for n, s, v in zip(names, shapes, held, strict=True)]
-        return list(op.value_rule(*op.grouped(known), **node.attrs))
+        return list(op.value_rule(*op.grouped(node.flat(known)), **node.attrs))
     arrays = [value for value in held if value is not None]
     if not arrays or len(arrays) < len(held):
         return [None] * len(op.outputs)
@@ -233,7 +286,7 @@ def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
     if not small:
         return [None] * len(op.outputs)
     try:
-        answer = raw_ops.apply(op, arrays, node.attrs)
+        answers = eager.quick_run(op, node.flat(arrays), node.attrs)
     except errors.Error:  # said when the node runs: perhaps it never does
         return [None] * len(op.outputs)
-    return [np.asarray(a) for a in (answer if op.result is not None else [answer])]
+    return list(answers)

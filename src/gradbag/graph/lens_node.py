@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import dtypes, errors, raw_ops
 from ..autodiff.op_step import OpStep
-from ..autodiff.row_grad import RowGrad
+from ..row_grad import RowGrad
 from ..spec import Arg, Known
 from .graph import Node
 

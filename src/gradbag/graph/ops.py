@@ -11,9 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import pages
-from .. import raw_ops as _raw_ops
-from ..ops import basic as _declarations  # noqa: F401  # declares the basic ops
-from ..spec import Op, basic_registry, registry
+from ..spec import Op, registry
 from .building import Built, build, constant
 from .scope import Scope
 
@@ -39,12 +37,13 @@ def _constructor(op: Op) -> Callable[..., Built]:
                 problem = "is given twice" if name in given else "is unknown"
                 raise TypeError(f"{op.name}: {name!r} {problem}; it takes {', '.join(names)}")
             given[name] = value
+        given |= {name: None for name in op.optional_names if name not in given}
         missing = [name for name in (*op.input_names, *op.required_attrs) if name not in given]
         if missing:
             raise TypeError(f"{op.name} misses the required argument {missing[0]!r}")
         inputs = [given.pop(name) for name in op.input_names]
-        if op.many is not None:
-            inputs = op.flat(_raw_ops.listed(op, inputs))
+        if op.lists:
+            inputs = op.flat(op.listed(inputs))
         return Built(build(scope, op, inputs, given))
 
     construct.__name__ = construct.__qualname__ = op.name
@@ -53,7 +52,7 @@ def _constructor(op: Op) -> Callable[..., Built]:
 
 
 def __getattr__(name: str) -> Callable[..., Built]:
-    op = registry.get(name) or basic_registry.get(name)
+    op = registry.get(name)
     if op is None:
         raise AttributeError(f"gradbag.graph.ops has no op {name!r}; `gradbag ops` lists them")
     if op not in _made:
@@ -62,4 +61,4 @@ def __getattr__(name: str) -> Callable[..., Built]:
 
 
 def __dir__() -> list[str]:
-    return [op.name for op in (*registry, *basic_registry)]
+    return [op.name for op in registry]

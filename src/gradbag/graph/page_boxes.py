@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..spec import basic_registry, registry
+from ..spec import registry
 from . import ops as _declared  # noqa: F401  # declares the basic ops
 from .page_links import is_link, links, split
 from .page_model import Page
@@ -70,7 +70,7 @@ def boxes(page: Page) -> dict[str, Box]:
 def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
     entry = entry if isinstance(entry, dict) else {}
     kind = entry.get("op") if isinstance(entry.get("op"), str) else "?"
-    op = registry.get(kind) or basic_registry.get(kind)
+    op = registry.get(kind)
     given = entry.get("in") if isinstance(entry.get("in"), dict) else {}
     attrs = entry.get("attrs") if isinstance(entry.get("attrs"), dict) else {}
     box = Box(name, kind)

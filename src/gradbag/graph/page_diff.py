@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..spec import basic_registry, registry
+from ..spec import registry
 from .page_links import followed, is_link, split
 from .page_model import Page
 
@@ -96,7 +96,7 @@ def _link(page: Page, source: Any) -> str:
         return _text(source)
     node, port = split(page.nodes, source)
     kind = _op(page.nodes.get(node))
-    op = registry.get(kind) or basic_registry.get(kind)
+    op = registry.get(kind)
     alone = op is not None and [arg.name for arg in op.outputs] == [port]
     return f"← {node}" if alone or not port else f"← {node}.{port}"
 

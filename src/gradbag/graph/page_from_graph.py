@@ -55,7 +55,7 @@ def literals_of(graph: Graph) -> set[Node]:
         readers.update(dict.fromkeys(node.control, 2))  # must stay a node of its own
     found = set()
     for node in graph:
-        for port, source in zip(node.op.flat_names(len(node.inputs)), node.inputs, strict=True):
+        for port, source in zip(node.ports, node.inputs, strict=True):
             constant = source.node
             named = f"{node.name}/{port.replace('[', '_').replace(']', '')}"
             alone = readers[constant] == 1 and not constant.control

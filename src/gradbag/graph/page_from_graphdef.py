@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..spec import Op, basic_registry, registry
+from ..spec import Op, registry
 from .bulk import in_bulk
 from .graphdef.attrs import by_name, read_attrs
 from .graphdef.files import read
@@ -41,7 +41,7 @@ def from_graphdef(
     if title:
         page.document["title"] = title
     budget = Budget(constant_limit)
-    ops = {call.name: registry.get(call.op) or basic_registry.get(call.op) for call in inliner.calls}
+    ops = {call.name: registry.get(call.op) for call in inliner.calls}
     nodes: dict[str, Any] = page.document["nodes"]
     for call in inliner.calls:
         if call.name in nodes:
@@ -86,8 +86,7 @@ def _link(ops: dict[str, Op | None], name: str, port: int) -> str:
 
 
 def _named(op: Op, links: Sequence[Any]) -> dict[str, Any]:
-    least = len(op.inputs) - (op.many is not None)
-    if len(links) < least or (op.many is None and len(links) > least):
+    if not op.takes(len(links)):
         raise errors.InvalidArgumentError(
             f"{op.name}: it has {len(links)} inputs; it takes {', '.join(op.input_names)}"
         )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, attributes, dtypes, errors
-from ..spec import Arg, Attr, Op, basic_registry, registry
+from ..spec import Arg, Attr, Op, registry
 from . import ops as _declared  # noqa: F401  # declares the basic ops
 from . import page_values
 from .bulk import in_bulk
@@ -191,7 +191,7 @@ class NodeBuilder:
             self.problem("", "must be an object with an op")
             return None
         name = self.entry.get("op")
-        op = (registry.get(name) or basic_registry.get(name)) if isinstance(name, str) else None
+        op = registry.get(name) if isinstance(name, str) else None
         if op is None:
             what = f"there is no op {name[:80]!r}" if isinstance(name, str) else "op must be the name of an op"
             self.problem("", f"{what}; `gradbag ops` lists them")
@@ -372,7 +372,7 @@ class NodeBuilder:
             number += 1
             name = f"{plain}_{number}"
         attrs = {"value": array, "dtype": dtypes.name_of(array.dtype)}
-        return Output(self.graph.add(basic_registry["Const"], name, (), attrs), 0)
+        return Output(self.graph.add(registry["Const"], name, (), attrs), 0)
 
 
 def _widened(ports: list[tuple[str, Arg, Any]], values: list[Any]) -> list[Any]:

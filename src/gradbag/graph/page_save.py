@@ -64,7 +64,7 @@ def move_large(page: Page) -> None:
         if section == "nodes":
             if name in graph:  # else something is wrong with the node, and it stays as it is
                 node = graph.node(name)
-                ports = dict(zip(node.op.flat_names(len(node.inputs)), node.inputs, strict=True))
+                ports = dict(zip(node.ports, node.inputs, strict=True))
                 array = ports[part].node.attrs["value"] if part in ports else node.attrs.get(part)
             label = f"{name}_{part}" if part != "value" else name
         else:

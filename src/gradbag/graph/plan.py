@@ -36,8 +36,8 @@ class Step:
         self.known = [value for value in node.known if value is not None]
         if len(self.known) < len(node.dtypes):
             self.known = []  # not all of them
-        self.acts = self.state in ("assign", "update")  # or something that it waits for does
-        self.cacheable = not self.state and not self.known
+        self.acts = self.state in ("assign", "update") or node.op.updates  # or something that it waits for does
+        self.cacheable = not self.state and not self.known and not node.op.updates
         self.call = b""
         self.digest: bytes | None = None  # of the result, where neither feeds nor variables decide it
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors, kernels, threads
+from .. import eager, errors, threads
 from .cache import ResultCache, array_digest, new_token, step_digest
 from .graph import Node
 from .plan import Plan, Step
@@ -184,8 +184,11 @@ class Run:
         try:
             if step.known:
                 outputs: Sequence[Array] = step.known
+            elif node.op.updates:
+                outputs = self._updated(step)
             elif not step.state:
-                outputs = kernels.run_shared(node.op, [values[slot] for slot in step.sources], node.attrs)
+                arrays = node.flat([values[slot] for slot in step.sources])
+                outputs = eager.quick_run(node.op, arrays, node.attrs, share=True)
             else:
                 outputs = self._stateful(step)
         except errors.Error as problem:
@@ -225,10 +228,20 @@ class Run:
         arrays: Any = [self.values[slot] for slot in step.sources]
         if step.state == "assign":
             arrays[0] = arrays[1]  # the variable may have no value yet, and has the shape of the new one
-        outputs = kernels.run_shared(node.op, arrays, node.attrs)
+        outputs = eager.quick_run(node.op, arrays, node.attrs, share=True)
         if step.state in ("assign", "update"):
-            self._assign(step, outputs[0])
+            self._assign(node, node.inputs[0].node, outputs[0])
         return outputs
+
+    def _updated(self, step: Step) -> Sequence[Array]:
+        """Assign what an op makes of the variables that it updates, and give its outputs."""
+        node = step.node
+        arrays = node.flat([self.values[slot] for slot in step.sources])
+        changed = eager.functional(node.op, arrays, node.attrs)
+        places = [place for place, arg in enumerate(node.args) if arg.updates]
+        for place, value in zip(places, changed, strict=False):
+            self._assign(node, node.inputs[place].node, value)
+        return changed[len(places) :]
 
     def _variable(self, node: Node) -> Array:
         held = self.variables.get(node)
@@ -238,11 +251,12 @@ class Run:
             )
         return held[0]
 
-    def _assign(self, step: Step, value: Array) -> None:
+    def _assign(self, node: Node, variable: Node, value: Array) -> None:
         """Remember a variable's new value; it counts when the run is over, so that all nodes read the same one."""
-        variable, name = step.node.inputs[0].node, step.node.op.name
+        name = node.op.name
         if variable.op.state != "variable":
-            raise errors.InvalidArgumentError(f"{name}: ref comes from {variable!r}, which is no variable")
+            port = next(p for p, i in zip(node.ports, node.inputs, strict=True) if i.node is variable)
+            raise errors.InvalidArgumentError(f"{name}: {port} comes from {variable!r}, which is no variable")
         if variable in self.assigned:
             raise errors.InvalidArgumentError(f"{name}: the variable {variable.name!r} is assigned twice in one run")
         self.assigned[variable] = (value.copy(), new_token())

@@ -8,14 +8,18 @@ for case in cases(my_op):
 from .cases import Case, cases, cast, layouts
 from .gradcheck import assert_adjoint, assert_gradient
 from .oracle import assert_kernel_equals_body, assert_same
+from .selection import array_ops, differentiable_ops, native_ops
 
 __all__ = [
     "Case",
+    "array_ops",
     "assert_adjoint",
     "assert_gradient",
     "assert_kernel_equals_body",
     "assert_same",
     "cases",
     "cast",
+    "differentiable_ops",
     "layouts",
+    "native_ops",
 ]

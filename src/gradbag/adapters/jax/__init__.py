@@ -7,5 +7,6 @@ Python.
 """
 
 from .calls import interpret, interpret_sized, takes
+from .rows import from_row_grad
 
-__all__ = ["interpret", "interpret_sized", "takes"]
+__all__ = ["from_row_grad", "interpret", "interpret_sized", "takes"]

@@ -43,11 +43,11 @@ def known(value: Any) -> Any:
     return value.to_concrete_value() if isinstance(value, jax.core.Tracer) else value
 
 
-def to_array(op: Op, place: int, value: Any) -> Array:
+def to_array(op: Op, arg: Arg, value: Any) -> Array:
     """The memory of a JAX array, or a NumPy array behind a tracer, in the declared dtype."""
     if isinstance(value, jax.Array) and not _is_on_cpu(value.sharding):
-        raise errors.wrong_type(op.name, op.input_names[place], ["an array on the CPU"], f"one on {value.device}")
-    wanted = _wanted(op, place, value.dtype, has_64_bits())
+        raise errors.wrong_type(op.name, arg.name, ["an array on the CPU"], f"one on {value.device}")
+    wanted = _wanted(op, arg, value.dtype, has_64_bits())
     array = np.asarray(value)
     return array if array.dtype is wanted else array.astype(wanted, copy=False)
 
@@ -58,8 +58,7 @@ def _is_on_cpu(sharding: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _wanted(op: Op, place: int, dtype: Any, wide: bool) -> np.dtype[Any]:
-    arg = op.inputs[place]
+def _wanted(op: Op, arg: Arg, dtype: Any, wide: bool) -> np.dtype[Any]:
     name = name_of(op, arg, dtype)
     if name not in op.allowed(arg):
         raise errors.wrong_type(op.name, arg.name, op.allowed(arg), name)

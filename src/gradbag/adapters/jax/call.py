@@ -35,26 +35,37 @@ class Call:
     """A call of an op without its arrays. Inputs that hold sizes are no arrays: JAX must know them while it traces."""
 
     op: Op
+    inputs: int  # how many flat inputs there are
+    absent: tuple[int, ...]  # the places of optional ones that are left out
     held: tuple[Contents, ...]  # of the inputs that hold sizes
     counted: tuple[int, ...]  # the sizes that depend on values
     fill_value: int | None  # what fills the places that are too many; None: there are none
     attrs: tuple[tuple[str, Any], ...]
     checked: bool  # whether the op's check of its values is done
+    ruled: tuple[tuple[tuple[int, ...], str], ...] | None = None  # the outputs, where a rule gives their shapes
 
     def __repr__(self) -> str:
-        names = [*[self.op.input_names[place] for place in self.op.held], *self.op.counted_words]
-        sizes = zip(names, (*self.held, *self.counted), strict=True)
+        names = [*[self.op.flat_names(self.inputs)[place] for place in self.held_places], *self.op.counted_words]
+        sizes = zip(names, (*self.held, *self.counted), strict=False)
         return f"{self.op.name}({', '.join(f'{name}={size}' for name, size in sizes)})"
+
+    @cached_property
+    def args(self) -> tuple[Arg, ...]:
+        return self.op.flat_inputs(self.inputs)
+
+    @cached_property
+    def held_places(self) -> tuple[int, ...]:
+        return tuple(self.op.flat_held(self.inputs))
 
     @cached_property
     def free(self) -> tuple[int, ...]:
         """The places of the inputs that are arrays."""
-        return tuple(place for place in range(len(self.op.inputs)) if place not in self.op.held)
+        return tuple(p for p in range(self.inputs) if p not in self.held_places and p not in self.absent)
 
     @cached_property
     def linear(self) -> tuple[int, ...]:
         """Which of the arrays the op is linear in, all of them together."""
-        return tuple(k for k, place in enumerate(self.free) if self.op.input_names[place] in self.op.linear)
+        return tuple(k for k, place in enumerate(self.free) if self.args[place].name in self.op.linear)
 
     @cached_property
     def moving(self) -> tuple[int, ...]:
@@ -67,35 +78,45 @@ class Call:
         outputs = len(self.op.outputs) + (self.fill_value is not None)
         return tuple(p for p in range(outputs) if p not in self.moving)
 
+    @cached_property
+    def updated(self) -> tuple[int, ...]:
+        """The places of the inputs that the op updates: their new values come before the outputs."""
+        return tuple(self.op.flat_updates(self.inputs))
+
     def held_arrays(self) -> dict[int, Any]:
         """The inputs that hold sizes as NumPy arrays, by their places."""
         return {
-            place: np.array(value, dtypes.numpy_dtype(_integer(self.op, self.op.inputs[place])))
-            for place, value in zip(self.op.held, self.held, strict=True)
+            place: np.array(value, dtypes.numpy_dtype(_integer(self.op, self.args[place])))
+            for place, value in zip(self.held_places, self.held, strict=True)
         }
 
     def complete(self, free: Sequence[Any]) -> list[Any]:
-        """All inputs in declared order."""
-        values: list[Any] = [None] * len(self.op.inputs)
+        """All flat inputs in declared order."""
+        values: list[Any] = [None] * self.inputs
         for place, value in (*self.held_arrays().items(), *zip(self.free, free, strict=True)):
             values[place] = value
         return values
 
-    def names(self, free: Sequence[Any]) -> list[str]:
+    def names(self, free: Sequence[Any]) -> list[str | None]:
         """The names of the declared dtypes of all inputs."""
-        values = self.complete(free)
-        return [arrays.name_of(self.op, arg, value.dtype) for arg, value in zip(self.op.inputs, values, strict=True)]
+        values = zip(self.args, self.complete(free), strict=True)
+        return [None if value is None else arrays.name_of(self.op, arg, value.dtype) for arg, value in values]
 
     def outputs(self, free: Sequence[Any]) -> list[tuple[tuple[int, ...], str]]:
-        """Shapes and declared dtypes of the outputs."""
+        """Shapes and declared dtypes of what the call gives."""
+        values, names = self.complete(free), self.names(free)
+        changed: list[Any] = [(tuple(values[place].shape), names[place]) for place in self.updated]
+        if self.ruled is not None:
+            return [*changed, *self.ruled]
         held = self.held_arrays()
-        values = self.complete(free)
-        sizes = self.op.bind_shapes([v.shape for v in values], [held.get(p) for p in range(len(values))])
+        sizes = self.op.bind_shapes(
+            [None if v is None else v.shape for v in values], [held.get(p) for p in range(len(values))]
+        )
         sizes.update(zip(self.op.counted_words, self.counted, strict=True))
-        bound = self.op.resolve_types(self.names(free))
+        bound = self.op.resolve_types(names)
         shapes: list[Any] = [arg.dims.shape(sizes) for arg in self.op.outputs]
         found = [(shape, bound.get(arg.dtype, arg.dtype)) for shape, arg in zip(shapes, self.op.outputs, strict=True)]
-        return found if self.fill_value is None else [*found, ((), "int32")]
+        return [*changed, *found] if self.fill_value is None else [*found, ((), "int32")]
 
     def outlines(self, free: Sequence[Any]) -> list[Any]:
         """The same as JAX shows them."""

@@ -2,73 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from ...spec import Op, registry
+from ...gradients import Ops, Shaped
+from ...row_grad import RowGrad
+from ...spec import Op
 from . import arrays
 from .call import SizeNotKnownError
 
 
-class JaxOps:
-    """What a gradient rule may call: every sparse op by its name, and a few questions about indices."""
+class JaxOps(Ops):
+    """Ops on arrays of JAX; questions about indices are JAX's to answer."""
 
-    interpret: Callable[[Op, list[Any], dict[str, Any]], Any]  # set by `calls`, which knows how
+    interpret: Callable[[Op, Sequence[Any], dict[str, Any]], Any]  # set by `calls`, which knows how
 
-    def __getattr__(self, name: str) -> Any:
-        op = registry.get(name)
-        if op is None:
-            raise AttributeError(f"there is no sparse op {name!r}, and a gradient in JAX needs one")
+    def call(self, op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        return self.interpret(op, values, attrs)
 
-        def run(**given: Any) -> Any:
-            values = [given.pop(n) for n in op.input_names]
-            return self.interpret(op, values, {**op.attr_defaults, **given})
+    def transposed(self, pull: Callable[..., list[Any]], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        moving = [jax.ShapeDtypeStruct(y.shape, y.dtype) for y in outputs if jnp.issubdtype(y.dtype, jnp.inexact)]
+        places = [place for place, y in enumerate(outputs) if jnp.issubdtype(y.dtype, jnp.inexact)]
 
-        return run
+        def of_moving(*cotangents: Any) -> list[Any]:
+            whole: list[Any] = [None] * len(outputs)
+            for place, cotangent in zip(places, cotangents, strict=True):
+                whole[place] = cotangent
+            return pull(*whole)
 
-    @staticmethod
-    def rows(value: Any) -> int:
-        """The length of the first axis."""
-        return int(value.shape[0])
+        found = iter(jax.linear_transpose(of_moving, *moving)(list(tangents)))
+        return [next(found) if place in places else jnp.zeros_like(y) for place, y in enumerate(outputs)]
 
-    @staticmethod
-    def range(count: int) -> Any:
+    def filler(self, shaped: Shaped) -> Any:
+        return jnp.zeros(shaped.shape, shaped.dtype)
+
+    def zeros_like(self, value: Any) -> Any:
+        return jnp.zeros(value.shape, value.dtype)
+
+    def range(self, count: int) -> Any:
         return jnp.arange(count)
 
-    @staticmethod
-    def ones(count: int) -> Any:
+    def ones(self, count: int) -> Any:
         return jnp.ones(count, jnp.int8)
 
-    @staticmethod
-    def nonzero(marks: Any) -> Any:
+    def nonzero(self, marks: Any) -> Any:
         if arrays.known(marks) is None:
             raise SizeNotKnownError("how many marks there are is not known while JAX traces")
         return jnp.nonzero(arrays.known(marks))[0]
 
-    @staticmethod
-    def sorted_by(keys: Any, values: Any) -> tuple[Any, Any]:
-        """Both in ascending order of the keys; equal keys keep their order."""
+    def sorted_by(self, keys: Any, values: Any) -> tuple[Any, Any]:
         ascending, moved = jax.lax.sort((keys, values), num_keys=1, is_stable=True)
         return ascending, moved
 
-    @staticmethod
-    def positions(values: Any, among: Any) -> Any:
-        """Where each value stands in a sorted array that has it."""
+    def positions(self, values: Any, among: Any) -> Any:
         return jnp.searchsorted(among, values)
 
-    @staticmethod
-    def sum_like(value: Any, like: Any) -> Any:
-        """Undo broadcasting: add along the axes in which `like` was stretched to the shape of `value`."""
+    def sum_like(self, value: Any, like: Any) -> Any:
         extra = value.ndim - len(like.shape)
         stretched = [axis for axis, size in enumerate(like.shape) if size == 1 and value.shape[axis + extra] != 1]
         axes = (*range(extra), *[axis + extra for axis in stretched])
         return value.sum(axes).reshape(like.shape)
 
-    @staticmethod
-    def row_grad(compact: Any, like: Any) -> Any:
-        """The outputs of a compact gradient op, as the gradient of `like`: dense, for JAX has no other."""
-        zeros = jnp.zeros(like.shape, compact.output.dtype)
-        return zeros.at[compact.sorted_unique_indices].set(compact.output)
+    def row_grad(self, compact: Any, like: Any) -> Any:
+        """Dense, for the cotangents of JAX have no other form."""
+        return jnp.zeros(like.shape, compact.output.dtype).at[compact.sorted_unique_indices].set(compact.output)
+
+    def dense(self, cotangent: Any) -> Any:
+        if isinstance(cotangent, RowGrad):  # what is filled up lies outside, and is left out
+            zeros = jnp.zeros(cotangent.shape, cotangent.dtype)
+            return zeros.at[cotangent.indices].add(cotangent.rows, mode="drop")
+        return cotangent

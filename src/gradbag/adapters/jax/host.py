@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ... import dtypes, errors, raw_ops
-from ...autodiff.op_step import ArrayOps
-from ...autodiff.row_grad import RowGrad
+from ... import dtypes, eager, errors, gradients
+from ...autodiff.op_step import array_ops
+from ...gradients import Shaped
 from . import arrays
 from .call import Call
 
 Array = np.ndarray[Any, Any]
-_ops = ArrayOps()
-
-
-class Outline:
-    """Stands for an array of which a gradient rule only needs the shape."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self.shape, self.dtype = shape, dtype
 
 
 def run(call: Call, free: Sequence[Any]) -> list[Array]:
     """The outputs as JAX shows them, filled up where the call says so."""
     op = call.op
-    values = call.complete(free)
-    given = [np.asarray(value, dtypes.numpy_dtype(name)) for value, name in zip(values, call.names(free), strict=True)]
-    answer = raw_ops.apply(op, given, dict(call.attrs))
-    found = [answer] if op.result is None else list(answer)
+    given = [
+        None if name is None else np.asarray(value, dtypes.numpy_dtype(name))
+        for value, name in zip(call.complete(free), call.names(free), strict=True)
+    ]
+    found = (eager.functional if op.updates else eager.quick_run)(op, given, dict(call.attrs))
     wanted = call.outputs(free)
     outputs = []
     for place, ((shape, name), array) in enumerate(zip(wanted, found, strict=False)):
@@ -68,29 +60,29 @@ def push(call: Call, free: Sequence[Any]) -> list[Array]:
 def pull(call: Call, free: Sequence[Any], resting: Sequence[Any], cotangents: Sequence[Any]) -> list[Array]:
     """The cotangents of the linear inputs, of which `free` has the outlines only, by the op's rule in NumPy."""
     op = call.op
-    names = [a.name for a in op.outputs]
-    y: dict[str, Any] = {}
+    y: list[Any] = [None] * len(op.outputs)
+    g: list[Any] = [None] * len(op.outputs)
     for place, value in zip(call.resting, resting, strict=True):
-        if place < len(names):
-            y[names[place]] = _declared(value, op.outputs[place].dtype)
-    g = {names[place]: np.asarray(value) for place, value in zip(call.moving, cotangents, strict=True)}
+        if place < len(y):
+            y[place] = _declared(value, op.outputs[place].dtype)
+    for place, value in zip(call.moving, cotangents, strict=True):
+        g[place] = np.asarray(value)
     if call.fill_value is not None:
         # What was filled up is constant, and no rule has heard of it.
         count, word = int(resting[-1]), op.counted_words[0]
-        for arg in op.outputs:
+        for place, arg in enumerate(op.outputs):
             for found in (y, g):
-                if arg.name in found and word in arg.dims.words:
+                if found[place] is not None and word in arg.dims.words:
                     axis = arg.dims.words.index(word)
-                    found[arg.name] = found[arg.name][(*[slice(None)] * axis, slice(count))]
+                    found[place] = found[place][(*[slice(None)] * axis, slice(count))]
     for place in call.moving:
-        y[names[place]] = Outline(g[names[place]].shape, g[names[place]].dtype)
-    x: dict[str, Any] = {}
-    for name, value, declared in zip(op.input_names, call.complete(free), call.names(free), strict=True):
-        x[name] = value if isinstance(value, Outline) else np.asarray(value, dtypes.numpy_dtype(declared))
-    assert op.rule is not None
-    pulled = op.rule(_ops, SimpleNamespace(**x, **dict(call.attrs)), SimpleNamespace(**y), SimpleNamespace(**g))
-    answers = [pulled[op.input_names[call.free[k]]] for k in call.linear]
-    return [np.asarray(a.dense() if isinstance(a, RowGrad) else a) for a in answers]
+        y[place] = Shaped(g[place].shape, g[place].dtype)
+    values = [
+        value if value is None or isinstance(value, Shaped) else np.asarray(value, dtypes.numpy_dtype(str(declared)))
+        for value, declared in zip(call.complete(free), call.names(free), strict=True)
+    ]
+    pulled = gradients.pull(array_ops, op, values, y, g, dict(call.attrs))
+    return [np.asarray(array_ops.dense(pulled[call.free[k]])) for k in call.linear]
 
 
 def _declared(value: Any, dtype: str) -> Array:

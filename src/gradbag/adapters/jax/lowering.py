@@ -12,9 +12,10 @@ import numpy as np
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
-from ... import dtypes, errors, kernels
-from ...kernels.program import Program, native
-from ...spec import find
+from ... import dtypes, eager, errors
+from ...eager.program import Program, native
+from ...eager.shortcut import settings
+from ...spec import registry
 from . import host
 from .call import Call
 
@@ -65,7 +66,7 @@ def _is_registered() -> bool:
         )
         return False
     capsule = native.xla_handler(
-        lambda op, fault: str(kernels.refusal(find(op), fault)),
+        lambda op, fault: str(eager.refusal(registry[op], fault)),
         lambda op, counted, room: str(host.wrong_size(op, counted, room)),
     )
     jax.ffi.register_ffi_target(TARGET, capsule, platform="cpu")
@@ -84,14 +85,19 @@ def _by_kernel(ctx: Any, operands: Sequence[Any], outlines: Sequence[Any], call:
         return None
     given: dict[int, Any] = {place: mlir.ir_constant(array) for place, array in call.held_arrays().items()}
     given |= zip(call.free, operands, strict=True)
-    shapes = [value.shape for value in call.complete(outlines)]
-    avals_in = [jax.core.ShapedArray(shapes[p], dtypes.numpy_dtype(names[p])) for p in program.passes]
+    complete = call.complete(outlines)
+    passes = [place for place in program.passes if names[place] is not None]
+    avals_in = [jax.core.ShapedArray(complete[p].shape, dtypes.numpy_dtype(str(names[p]))) for p in passes]
     results = [jax.core.ShapedArray(shape, dtypes.numpy_dtype(name)) for shape, name in call.outputs(outlines)]
-    passed = [_converted(given[p], aval) for p, aval in zip(program.passes, avals_in, strict=True)]
+    passed = [_converted(given[p], aval) for p, aval in zip(passes, avals_in, strict=True)]
     inner = ctx.replace(avals_in=avals_in, avals_out=results)
     # XLA would leave out a call that gives no elements, and the check of the indices with it.
     is_empty = all(0 in aval.shape for aval in results)
-    found = jax.ffi.ffi_lowering(TARGET, has_side_effect=is_empty)(
+    # Where the caller gives an input away, its memory is that of its new value.
+    updated = [passes.index(place) for place in call.updated]
+    aliases = {place: number for number, place in enumerate(updated)}
+    given_settings = {f"setting{k}": _setting(v) for k, v in enumerate(settings(op, dict(call.attrs)))}
+    found = jax.ffi.ffi_lowering(TARGET, has_side_effect=is_empty, operand_output_aliases=aliases)(
         inner,
         *passed,
         op=op.name,
@@ -100,8 +106,18 @@ def _by_kernel(ctx: Any, operands: Sequence[Any], outlines: Sequence[Any], call:
         counted=np.array(counts, np.int64),
         padding=np.array(call.padding(), np.int64),
         padded=call.fill_value is not None,
+        counts=np.array(program.counts, np.int64),
+        updated=np.array(updated, np.int64),
+        **given_settings,
     )
     return [_converted(value, aval) for value, aval in zip(found, ctx.avals_out, strict=True)]
+
+
+def _setting(value: Any) -> Any:
+    """A setting as XLA's attributes have it: bools are integers, and numbers have 64 bits."""
+    if isinstance(value, str):
+        return value
+    return np.float64(value) if isinstance(value, float) else np.int64(value)
 
 
 def _counted_axes(call: Call) -> list[int] | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -19,7 +18,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ... import errors
+from ...gradients import Shaped, pull, push
 from ...spec import Op
 from . import arrays, host, lowering
 from .call import Call, SizeNotKnownError
@@ -73,33 +72,22 @@ class OpPrimitives:
         places = [k for k, t in enumerate(tangents) if self._carries(call, k, t)]
         if not places:
             return outputs, moved
-        if self._rule_needs_no_values():
+        if self.op.is_linear:
+            # The rule cannot depend on the values, so the derivative is a primitive of its own, with a transpose.
             resting = [outputs[place] for place in call.resting]
             found = self.push.bind(*_replaced(primals, tangents, call.linear), *resting, call=call)
         else:
-            found = self._pushed_by_pulling(primals, tangents, outputs, places, call)
+            flat: list[Any] = [None] * call.inputs
+            for k in places:
+                flat[call.free[k]] = tangents[k]
+            every = push(namespace, self.op, call.complete(primals), outputs, flat, dict(call.attrs))
+            found = [every[place] for place in call.moving]
         for place, value in zip(call.moving, found, strict=True):
             moved[place] = value
         return outputs, moved
 
     def _carries(self, call: Call, place: int, tangent: Any) -> bool:
-        return not isinstance(tangent, ad.Zero) and self.op.input_names[call.free[place]] in self.op.differentiable
-
-    def _rule_needs_no_values(self) -> bool:
-        """Where the op is linear in all that carries a gradient, the rule cannot depend on those values."""
-        return set(self.op.linear) == set(self.op.differentiable)
-
-    def _pushed_by_pulling(
-        self, primals: Sequence[Any], tangents: Sequence[Any], outputs: Sequence[Any], places: Sequence[int], call: Call
-    ) -> Any:
-        """The reverse rule is linear in its cotangents, and its transpose is the derivative in a direction."""
-
-        def pull(*cotangents: Any) -> list[Any]:
-            pulled = self._by_rule(call, primals, outputs, cotangents)
-            return [pulled[self.op.input_names[call.free[k]]] for k in places]
-
-        shapes = [jax.ShapeDtypeStruct(outputs[place].shape, outputs[place].dtype) for place in call.moving]
-        return jax.linear_transpose(pull, *shapes)([tangents[k] for k in places])
+        return not isinstance(tangent, ad.Zero) and call.args[call.free[place]].name in self.op.differentiable
 
     def _push_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
         moved = self.push.bind(*_replaced(primals, tangents, call.linear), call=call)
@@ -127,22 +115,31 @@ class OpPrimitives:
 
     def _transposed(self, cotangents: Sequence[Any], free: Sequence[Any], resting: Sequence[Any], call: Call) -> Any:
         given = [ad.instantiate_zeros(c) for c in cotangents]
-        pulled = dict(zip(call.linear, self._pulled(given, free, resting, call), strict=True))
-        return [pulled[k] if ad.is_undefined_primal(value) else None for k, value in enumerate(free)]
+        # Of several inputs in which an op is linear one by one, JAX asks for some, and knows the others.
+        asked = [k for k, value in enumerate(free) if ad.is_undefined_primal(value)]
+        places = call.linear if self.op.is_linear else asked
+        pulled = dict(zip(places, self._pulled(given, free, resting, call, places), strict=True))
+        return [pulled.get(k) if k in asked else None for k in range(len(free))]
 
-    def _pulled(self, cotangents: Sequence[Any], free: Sequence[Any], resting: Sequence[Any], call: Call) -> list[Any]:
-        outlines = [_outline(value) if k in call.linear else value for k, value in enumerate(free)]
+    def _pulled(
+        self, cotangents: Sequence[Any], free: Sequence[Any], resting: Sequence[Any], call: Call, places: Sequence[int]
+    ) -> list[Any]:
+        outlines = [_outline(value) if k in places else value for k, value in enumerate(free)]
         if call.fill_value is None:
             outputs: list[Any] = [None] * len(self.op.outputs)
             for places, found in ((call.resting, resting), (call.moving, map(_outline, cotangents))):
                 for place, value in zip(places, found, strict=True):
                     outputs[place] = value
             try:
-                pulled = self._by_rule(call, outlines, outputs, cotangents)
-                return [pulled[self.op.input_names[call.free[k]]] for k in call.linear]
+                whole: list[Any] = [None] * len(outputs)
+                for place, cotangent in zip(call.moving, cotangents, strict=True):
+                    whole[place] = cotangent
+                pulled = pull(namespace, self.op, call.complete(outlines), outputs, whole, dict(call.attrs))
+                return [pulled[call.free[k]] for k in places]
             except SizeNotKnownError:
-                pass  # inside the rule: Python will know it when it runs
-        self._check_rule()
+                if not self.op.is_linear:
+                    raise
+                # It is inside the rule: Python will know it when it runs.
         others = [value for k, value in enumerate(free) if k not in call.linear]
         shapes = tuple(tuple(outlines[k].shape) for k in call.linear)
         return list(self.pull.bind(*others, *resting, *cotangents, call=call, shapes=shapes))
@@ -156,25 +153,6 @@ class OpPrimitives:
         kept = [p if ad.is_undefined_primal(v) else None for p, v in zip(pushed, moving, strict=True)]
         return [*[None] * (len(values) - len(moving)), *kept]
 
-    # ------------------------------------------------------------------ the op's own gradient rule
-    def _check_rule(self) -> None:
-        if self.op.rule is None:
-            raise errors.UnsupportedTypeError(f"{self.op.name} has no gradient")
-
-    def _by_rule(self, call: Call, free: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> Any:
-        self._check_rule()
-        assert self.op.rule is not None
-        names = [a.name for a in self.op.outputs]
-        x = SimpleNamespace(**dict(zip(self.op.input_names, call.complete(free), strict=True)), **dict(call.attrs))
-        y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
-        given = dict.fromkeys(names) | {names[p]: g for p, g in zip(call.moving, cotangents, strict=True)}
-        pulled = self.op.rule(namespace, x, y, SimpleNamespace(**given))
-        missing = [name for name in self.op.differentiable if name not in pulled]
-        if missing:
-            wrong = ", ".join(missing)
-            raise errors.UnsupportedTypeError(f"{self.op.name}: the gradient rule says nothing about {wrong}")
-        return pulled
-
 
 _primitives: dict[Op, OpPrimitives] = {}
 
@@ -187,7 +165,7 @@ def of(op: Op) -> OpPrimitives:
 
 def _outline(value: Any) -> Any:
     aval = value.aval if ad.is_undefined_primal(value) else value
-    return host.Outline(tuple(aval.shape), aval.dtype)
+    return Shaped(tuple(aval.shape), aval.dtype)
 
 
 def _replaced(primals: Sequence[Any], tangents: Sequence[Any], places: Sequence[int]) -> list[Any]:
@@ -229,7 +207,7 @@ def _pull_parts(call: Call, values: Sequence[Any]) -> tuple[Sequence[Any], Seque
 def _host_pull(call: Call, values: Sequence[Any], shapes: Shapes) -> list[Any]:
     others, resting, moving = _pull_parts(call, values)
     given = iter(others)
-    outlines = {k: host.Outline(shape, moving[0].dtype) for k, shape in zip(call.linear, shapes, strict=True)}
+    outlines = {k: Shaped(shape, moving[0].dtype) for k, shape in zip(call.linear, shapes, strict=True)}
     free = [outlines[k] if k in outlines else next(given) for k in range(len(call.free))]
     return host.pull(call, free, resting, moving)
 

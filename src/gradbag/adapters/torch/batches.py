@@ -17,16 +17,23 @@ def batched(op: Op, overload: Any) -> Callable[..., Any]:
     def rule(info: Any, in_dims: Any, *values: Any) -> Any:
         if not info.batch_size:
             raise errors.unfit(op.name, op.input_names[0], "at least one call to be batched", "none")
-        answers = []
-        for number in range(info.batch_size):
-            picked = [v if d is None else v.select(d, number) for v, d in zip(values, in_dims, strict=True)]
-            answers.append(overload(*picked))
+        answers = [
+            overload(*[_picked(v, d, number) for v, d in zip(values, in_dims, strict=True)])
+            for number in range(info.batch_size)
+        ]
         if op.result is None:
             return _stacked(op, 0, answers), 0
         stacks = tuple(_stacked(op, p, column) for p, column in enumerate(zip(*answers, strict=True)))
         return stacks, (0,) * len(stacks)
 
     return rule
+
+
+def _picked(value: Any, dims: Any, number: int) -> Any:
+    """One of a batch of tensors, or of each of a list of them."""
+    if isinstance(value, (list, tuple)) and isinstance(dims, (list, tuple)):
+        return [_picked(v, d, number) for v, d in zip(value, dims, strict=True)]
+    return value if dims is None else value.select(dims, number)
 
 
 def _stacked(op: Op, place: int, answers: Any) -> torch.Tensor:

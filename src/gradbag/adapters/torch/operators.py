@@ -1,7 +1,7 @@
 """The ops of the registry as PyTorch operators `gradbag::<name>`, and the calls that reach them.
 
 An op some of whose inputs hold sizes has two overloads: in the default one they are tensors, in `sizes` they are
-integers, which a compiler can follow.
+integers, which a compiler can follow. Ops with a kernel are registered at once, others when they are first called.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from ... import arguments, dtypes, errors, raw_ops
-from ...spec import Arg, Op, registry
-from . import batches, gradients, shapes, views
+from ... import dtypes, eager, errors
+from ...spec import Op, registry
+from . import batches, compat, gradients, shapes, steps, values, views
 
 _LIBRARY = torch.library.Library("gradbag", "FRAGMENT")  # what it registers lives as long as it does
-_ATTRS = {"bool": "bool", "int": "int", "float": "float", "string": "str", "type": "str", "ints": "int[]"}
+_ATTRS = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "string": "str",
+    "type": "str",
+    "ints": "int[]",
+    "shape": "int[]?",
+}
 _PLAIN = frozenset([torch.Tensor, torch.nn.Parameter])
-_USUAL = torch._C._dispatch_tls_local_include_set()  # without modes, transformations and tracers
 _INDEX = {name: dtypes.numpy_dtype(name) for name in dtypes.INDEX}
 
 
@@ -29,19 +36,14 @@ def takes(kind: type) -> bool:
 
 def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Answer a raw op of which some argument is a tensor."""
+    return operator_of(op).call(values, attrs)
+
+
+def operator_of(op: Op) -> Operator:
     operator = _operators.get(op)
     if operator is None:
         operator = _operators[op] = Operator(op)
-    return operator.call(values, attrs)
-
-
-def _undisturbed() -> bool:
-    """Whether nobody wants to hear of a call: no mode, no transformation, no tracer, no profiler."""
-    return (
-        torch._C._dispatch_tls_local_include_set() == _USUAL
-        and not torch._C._len_torch_function_stack()
-        and not torch._C._autograd._profiler_enabled()
-    )
+    return operator
 
 
 def trace(op: Op, given: dict[str, Any]) -> Any:
@@ -52,141 +54,61 @@ def trace(op: Op, given: dict[str, Any]) -> Any:
             attrs[name] = value
         elif name not in op.input_names and value is not None:  # None is no name and no array to write into
             raise TypeError(f"{op.name} got an unexpected argument {name!r} inside torch.compile")
-    values = [given[name] for name in op.input_names]
-    operator = _operators.get(op)
-    if operator is None:
-        operator = _operators[op] = Operator(op)
-    return operator.dispatch(values, attrs)
+    inputs = [given.get(name) if name in op.optional_names else given[name] for name in op.input_names]
+    return operator_of(op).dispatch(op.flat(inputs), attrs)
 
 
 class Operator:
     """An op as PyTorch knows it."""
 
     def __init__(self, op: Op) -> None:
-        if op.basic:
-            raise errors.UnsupportedTypeError(
-                f"{op.name} is a basic op, for graphs and NumPy arrays; PyTorch has its own for tensors"
-            )
-        if op.many is not None:
-            raise errors.UnsupportedTypeError(f"{op.name} takes a list of arrays, which is not there for tensors")
         self.op = op
         self.tensors = Form(op, by_size=False)
         self.sizes = Form(op, by_size=True) if op.held else self.tensors
         # The commonest calls by the types of their arguments: tensors, a parameter among them, and integers as sizes.
         self._ready = {}
-        for kind in _PLAIN:
+        for kind in _PLAIN if not op.lists else ():
             for place in range(len(op.inputs)):
                 kinds: list[type] = [torch.Tensor] * len(op.inputs)
                 kinds[place] = kind
-                self._ready[tuple(kinds)] = self.tensors
-                if op.held and not op.held_vectors and place not in op.held:
-                    self._ready[tuple([int if p in op.held else k for p, k in enumerate(kinds)])] = self.sizes
+                for left_out in (False, True) if op.optional_names else (False,):
+                    if left_out:
+                        kinds = [type(None) if a.optional else k for a, k in zip(op.inputs, kinds, strict=True)]
+                    self._ready[tuple(kinds)] = self.tensors
+                    if op.held and not op.held_vectors and place not in op.held:
+                        self._ready[tuple([int if p in op.held else k for p, k in enumerate(kinds)])] = self.sizes
 
-    def call(self, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
+    def call(self, given: Sequence[Any], attrs: dict[str, Any]) -> Any:
         """The way of most calls goes around the dispatcher, which would cost more than a small kernel."""
-        form = self._ready.get(tuple(map(type, values)))
+        form = self._ready.get(tuple(map(type, given)))
         plain = form is not None
         if form is None:
-            form, values = self._formed(values)
-            plain = all(type(v) in _PLAIN or not isinstance(v, torch.Tensor) for v in values)
-        if attrs is not self.op.attr_defaults:
-            values = [*values, *attrs.values()]
-        if not (plain and _undisturbed()):
-            return self._named(form.overload(*values))
+            form, given = self._formed(given)
+            plain = all(type(v) in _PLAIN or not isinstance(v, torch.Tensor) for v in given)
+        settings = () if attrs is self.op.attr_defaults else tuple(attrs.values())
+        if not (plain and compat.is_undisturbed()):
+            return self._named(form.overload(*self.op.grouped(given), *settings))
         try:
-            answer = form.step.apply(None, *values) if gradients.wants_step(values) else form.kernel(*values)
+            if steps.wants_step(given):
+                answer = form.recorded(given, settings)
+            else:
+                answer = form.kernel(given, settings)
         except views.NotOnCPUError:
-            answer = form.overload(*values)
+            answer = form.overload(*self.op.grouped(given), *settings)
         return self._named(answer)
 
-    def dispatch(self, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        form, values = self._formed(values)
-        return self._named(form.overload(*values, *attrs.values()))
+    def dispatch(self, given: Sequence[Any], attrs: dict[str, Any]) -> Any:
+        form, given = self._formed(given)
+        return self._named(form.overload(*self.op.grouped(given), *attrs.values()))
 
     def _named(self, answer: Any) -> Any:
         return answer if self.op.result is None else tuple.__new__(self.op.result, answer)
 
-    def _formed(self, values: Sequence[Any]) -> tuple[Form, Sequence[Any]]:
-        for value in values:
-            if not isinstance(value, torch.Tensor):
-                return self._completed(values)
-        return self.tensors, values
-
-    def _completed(self, values: Sequence[Any]) -> tuple[Form, Sequence[Any]]:
-        """Tensors in place of lists, numbers and NumPy arrays, unless they are all the sizes that the op wants."""
-        op = self.op
-        values = list(values)
-        by_size = bool(op.held) and not any(isinstance(values[place], torch.Tensor) for place in op.held)
-        if by_size:
-            for place in op.held:
-                values[place] = _sizes(op, op.inputs[place], values[place])
-        rest = [
-            place
-            for place, value in enumerate(values)
-            if not isinstance(value, torch.Tensor) and not (by_size and place in op.held)
-        ]
-        if rest:
-            for place, tensor in zip(rest, _tensors(op, values, rest), strict=True):
-                values[place] = tensor
-        return self.sizes if by_size else self.tensors, values
-
-
-def _sizes(op: Op, arg: Arg, value: Any) -> Any:
-    """Sizes as Python integers: one, or a list of them."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        if value.dtype.kind not in "iu":
-            raise errors.wrong_type(op.name, arg.name, op.allowed(arg), dtypes.name_of(value.dtype))
-        value = value.tolist()
-    rank = len(arg.dims.terms)
-    if rank and isinstance(value, (list, tuple)) and all(isinstance(v, (int, torch.SymInt)) for v in value):
-        return list(value)
-    if not rank and isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
-        return value
-    array = arguments.to_arrays(op, [value if a is arg else _stand_in(a, op) for a in op.inputs])[op.inputs.index(arg)]
-    op.bind_shapes([array.shape if a is arg else None for a in op.inputs], [None] * len(op.inputs))
-    return array.tolist()
-
-
-def _stand_in(arg: Arg, op: Op) -> Any:
-    return np.zeros((), dtypes.numpy_dtype(op.allowed(arg)[0]))
-
-
-def _tensors(op: Op, values: Sequence[Any], places: Sequence[int]) -> list[torch.Tensor]:
-    """Tensors of what is none yet, in the dtypes that the others ask for."""
-    if torch.compiler.is_compiling():
-        return [_traced_tensor(op, values, place) for place in places]
-    plain = []
-    for place, (arg, value) in enumerate(zip(op.inputs, values, strict=True)):
-        if isinstance(value, np.ndarray) and value.ndim and arg.name in op.differentiable and place in places:
-            raise errors.wrong_type(
-                op.name, arg.name, ["a tensor"], "a NumPy array", "beside tensors; see torch.from_numpy"
-            )
-        if isinstance(value, torch.Tensor):
-            name = views.name_of(value)
-            if name not in op.allowed(arg):
-                raise errors.wrong_type(op.name, arg.name, op.allowed(arg), name)
-            value = np.zeros((), dtypes.numpy_dtype(name))
-        elif place not in places:
-            value = _stand_in(arg, op)
-        plain.append(value)
-    arrays = arguments.to_arrays(op, plain)
-    return [views.to_tensor(np.array(arrays[place])) for place in places]
-
-
-def _traced_tensor(op: Op, values: Sequence[Any], place: int) -> torch.Tensor:
-    arg = op.inputs[place]
-    allowed = op.allowed(arg)
-    beside = [
-        v.dtype
-        for a, v in zip(op.inputs, values, strict=True)
-        if a.dtype == arg.dtype and arg.dtype in op.types and isinstance(v, torch.Tensor)
-    ]
-    if beside:
-        return torch.as_tensor(values[place], dtype=beside[0])
-    tensor = torch.as_tensor(values[place])
-    if views.name_of(tensor) in allowed:
-        return tensor
-    return tensor.to(views.DTYPES[next(name for name in (*dtypes.INDEX, "float32", *allowed) if name in allowed)])
+    def _formed(self, given: Sequence[Any]) -> tuple[Form, Sequence[Any]]:
+        if all(isinstance(value, torch.Tensor) for value in given):
+            return self.tensors, given
+        by_size, complete = values.completed(self.op, given)
+        return self.sizes if by_size else self.tensors, complete
 
 
 # ------------------------------------------------------------------ registration
@@ -198,18 +120,31 @@ class Form:
         _LIBRARY.define(f"{full}{_schema(op, by_size)}")
         self.overload = getattr(getattr(torch.ops.gradbag, op.python_name), "sizes" if by_size else "default")
         self.kernel = _kernel(op, by_size)
-        self.step = gradients.step_of(op, by_size, self.overload, self.kernel, _ops)
-        _LIBRARY.impl(full, self.kernel, "CPU")
+        count = len(op.inputs)
+        _LIBRARY.impl(full, lambda *given: self.kernel(op.flat(given[:count]), given[count:]), "CPU")
         _LIBRARY.impl(full, _refusal(op), "CompositeExplicitAutograd")
-        _LIBRARY.impl(full, gradients.recorded(self.overload, self.step), "Autograd", with_keyset=True)
         torch.library.register_fake(f"gradbag::{full}", _outline(op), lib=_LIBRARY)
+        if op.updates:
+            self.recorded: Callable[..., Any] = _refuse_to_record(op)
+            _LIBRARY.impl(full, _unrecorded(op, self), "Autograd", with_keyset=True)
+            return
+        step = steps.step_of(op, by_size, self.overload, self.kernel, ops)
+        self.recorded = lambda given, settings: step.apply(None, len(given), *given, *settings)
+        _LIBRARY.impl(full, steps.recorded(op, self.overload, step), "Autograd", with_keyset=True)
         torch.library.register_vmap(f"gradbag::{full}", batches.batched(op, self.overload), lib=_LIBRARY)
 
 
 def _schema(op: Op, by_size: bool) -> str:
     inputs = []
+    updated = 0
     for place, arg in enumerate(op.inputs):
-        kind = "Tensor" if not (by_size and place in op.held) else "SymInt[]" if arg.dims.terms else "SymInt"
+        kind = "Tensor[]" if arg.many else "Tensor?" if arg.optional else "Tensor"
+        if arg.updates:
+            mark = f"({chr(ord('a') + updated)}!)"
+            kind = f"Tensor{mark}[]" if arg.many else f"Tensor{mark}"
+            updated += 1
+        elif by_size and place in op.held:
+            kind = "SymInt[]" if arg.dims.terms else "SymInt"
         inputs.append(f"{kind} {arg.name}")
     for attr in op.attrs:
         if attr.kind not in _ATTRS:
@@ -217,52 +152,86 @@ def _schema(op: Op, by_size: bool) -> str:
         default = f'"{attr.default}"' if isinstance(attr.default, str) else attr.default
         inputs.append(f"{_ATTRS[attr.kind]} {attr.name}" + ("" if attr.name in op.required_attrs else f"={default}"))
     outputs = ", ".join(["Tensor"] * len(op.outputs))
-    return f"({', '.join(inputs)}) -> {outputs if op.result is None else f'({outputs})'}"
+    return f"({', '.join(inputs)}) -> {outputs if len(op.outputs) == 1 else f'({outputs})'}"
 
 
-def _kernel(op: Op, by_size: bool) -> Callable[..., Any]:
-    """The op on the tensors' own memory."""
-    count = len(op.inputs)
+def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+    """The op on the tensors' own memory, of flat inputs and attributes."""
     names, defaults = list(op.attr_defaults), op.attr_defaults
     vectors = [(p, _INDEX[op.allowed(op.inputs[p])[0]]) for p in op.held_vectors] if by_size else []
-    places = [place for place in range(count) if not (by_size and place in op.held)]
+    skipped = set(op.held) if by_size else set()
 
-    def kernel(*values: Any) -> Any:
-        arrays = list(values[:count])
-        for place in places:
+    def kernel(given: Sequence[Any], settings: Sequence[Any]) -> Any:
+        arrays = list(given)
+        for place, value in enumerate(arrays):
+            if value is None or place in skipped:
+                continue
             try:
-                arrays[place] = arrays[place].numpy()
+                arrays[place] = value.numpy()
             except (RuntimeError, TypeError):
-                arrays[place] = views.to_array(op, place, arrays[place])
+                arrays[place] = views.to_array(op, op.flat_inputs(len(arrays))[place], value)
         for place, dtype in vectors:
             arrays[place] = np.array(arrays[place], dtype)
-        attrs = defaults if len(values) == count else {**defaults, **dict(zip(names, values[count:], strict=False))}
-        answer = raw_ops.apply(op, arrays, attrs)
-        try:
-            return torch.from_numpy(answer) if op.result is None else tuple([torch.from_numpy(a) for a in answer])
-        except TypeError:
-            return views.to_tensor(answer) if op.result is None else tuple([views.to_tensor(a) for a in answer])
+        attrs = {**defaults, **dict(zip(names, settings, strict=False))} if settings else defaults
+        answer = eager.shortcut(op, arrays, attrs)
+        if answer is NotImplemented:
+            answer = eager.answer(op, arrays, attrs)
+        if op.updates:
+            for place in op.flat_updates(len(arrays)):
+                torch.autograd.graph.increment_version(given[place])
+        if op.result is None:
+            return None if answer is None else views.to_tensor(answer)
+        return tuple([views.to_tensor(a) for a in answer])
 
     return kernel
 
 
 def _refusal(op: Op) -> Callable[..., Any]:
-    def refuse(*values: Any) -> Any:
-        for place, value in enumerate(values[: len(op.inputs)]):
+    def refuse(*given: Any) -> Any:
+        flat = op.flat(given[: len(op.inputs)])
+        for arg, value in zip(op.flat_inputs(len(flat)), flat, strict=True):
             if isinstance(value, torch.Tensor) and (not value.is_cpu or value.layout is not torch.strided):
-                raise views.not_dense(op, place, value)
+                raise views.not_dense(op, arg, value)
         raise errors.UnsupportedTypeError(f"{op.name} takes dense tensors on the CPU")
 
     return refuse
 
 
 def _outline(op: Op) -> Callable[..., Any]:
-    def outline(*values: Any) -> Any:
-        outputs = shapes.outlines(op, values[: len(op.inputs)])
-        return outputs[0] if op.result is None else tuple(outputs)
+    count = len(op.inputs)
+
+    def outline(*given: Any) -> Any:
+        attrs = {**op.attr_defaults, **dict(zip(op.attr_defaults, given[count:], strict=False))}
+        outputs = shapes.outlines(op, op.flat(given[:count]), attrs)
+        if op.result is None:
+            return outputs[0] if outputs else None
+        return tuple(outputs)
 
     return outline
 
 
-_ops = gradients.TorchOps(interpret)
-_operators = {op: Operator(op) for op in registry if op.many is None}
+# ------------------------------------------------------------------ updates
+def _refuse_to_record(op: Op) -> Callable[..., Any]:
+    """What an op does that updates inputs while somebody records: it has no derivative."""
+
+    def refuse(given: Sequence[Any], settings: Sequence[Any]) -> Any:
+        raise errors.UnsupportedTypeError(f"{op.name} has no gradient: call it inside torch.no_grad()")
+
+    return refuse
+
+
+def _unrecorded(op: Op, form: Form) -> Callable[..., Any]:
+    def answer(keyset: Any, *given: Any) -> Any:
+        flat = op.flat(given[: len(op.inputs)])
+        if steps.wants_step(flat):
+            return form.recorded(flat, ())
+        with compat._AutoDispatchBelowAutograd():
+            return form.overload.redispatch(keyset & compat._after_autograd_keyset, *given)
+
+    return answer
+
+
+ops = gradients.TorchOps(interpret)
+_operators: dict[Op, Operator] = {}
+for _op in registry.loaded():
+    operator_of(_op)

@@ -1,6 +1,6 @@
 """What an op answers when tensors have shapes but no data: for `torch.compile`, `torch.export` and meta tensors.
 
-Sizes may be symbols here, so nothing is compared: `torch._check` tells the compiler what must be equal.
+Sizes may be symbols here, so nothing is compared: the compiler is told what must be equal.
 """
 
 from __future__ import annotations
@@ -10,76 +10,70 @@ from typing import Any
 
 import torch
 
-from ...dims import Dims, word_of
+from ... import errors
+from ...eager.layout import Layout
 from ...spec import Op
+from .compat import is_known_equal
 from .views import DTYPES, name_of
 
 
-def outlines(op: Op, values: Sequence[Any]) -> list[torch.Tensor]:
-    """Empty outputs for inputs of which some may be sizes in place of tensors that hold them."""
-    tensors = [v for v in values if isinstance(v, torch.Tensor)]
-    names = [name_of(v) if isinstance(v, torch.Tensor) else _any_index(op, p) for p, v in enumerate(values)]
+def outlines(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[torch.Tensor]:
+    """Empty outputs for flat inputs of which some may be sizes in place of tensors that hold them."""
+    args = op.flat_inputs(len(values))
+    names = [
+        None if v is None else name_of(v) if isinstance(v, torch.Tensor) else op.allowed(arg)[0]
+        for arg, v in zip(args, values, strict=True)
+    ]
+    like = next(v for v in values if isinstance(v, torch.Tensor))
+    shapes = [None if v is None else _shape_of(v) for v in values]
+    if op.shape_rule is not None:
+        found = [(shape, name) for shape, name in op.infer(shapes, names, attrs=attrs)]
+        if any(shape is None for shape, _ in found):
+            raise errors.UnsupportedTypeError(f"{op.name}: the number of axes depends on values, not known yet")
+        return [like.new_empty([_counted(n) for n in shape or ()], dtype=DTYPES[name]) for shape, name in found]
     bound = op.resolve_types(names)
-    sizes: dict[str, Any] = {}
-    for place, (arg, value) in enumerate(zip(op.inputs, values, strict=True)):
-        if isinstance(value, torch.Tensor):
-            _bind(op, place, arg.dims, value.shape, sizes)
-        elif isinstance(value, (list, tuple)):
-            _bind(op, place, arg.dims, [len(value)], sizes)
-        if arg.contents is not None and not isinstance(value, torch.Tensor):
-            held = list(value) if isinstance(value, (list, tuple)) else [value]
-            _bind(op, place, arg.contents, held, sizes)
+    wanted = _laid_out(op, values, shapes)
     return [
-        tensors[0].new_empty(_shape(arg.dims, sizes), dtype=DTYPES[bound.get(arg.dtype, arg.dtype)])
-        for arg in op.outputs
+        like.new_empty(shape, dtype=DTYPES[bound.get(arg.dtype, arg.dtype)])
+        for arg, shape in zip(op.outputs, wanted, strict=True)
     ]
 
 
-def _any_index(op: Op, place: int) -> str:
-    return op.allowed(op.inputs[place])[0]
+def _shape_of(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape)
+    return (len(value),) if isinstance(value, (list, tuple)) else ()
 
 
-def _bind(op: Op, place: int, dims: Dims, shape: Sequence[Any], sizes: dict[str, Any]) -> None:
-    terms, count = dims.terms, len(shape)
-    if count < len(terms) - (dims.star >= 0) or (dims.star < 0 and count > len(terms)):
-        # Only the number of axes matters for the words of the refusal, and that is never a symbol.
-        op.bind_shapes([None] * place + [tuple(shape)] + [None] * (len(op.inputs) - place - 1), [None] * len(op.inputs))
-    for term, part in _parts(dims, shape):
-        if isinstance(term, int):
-            _must_equal(op, place, part, term)
-        elif word_of(term) != "_":
-            known = sizes.setdefault(word_of(term), part)
-            if isinstance(part, tuple):
-                for one, other in zip(known, part, strict=True):
-                    _must_equal(op, place, one, other)
-            else:
-                _must_equal(op, place, known, part)
+def _counted(size: Any) -> Any:
+    return torch.library.get_ctx().new_dynamic_size() if size is None else size
 
 
-def _parts(dims: Dims, shape: Sequence[Any]) -> list[tuple[int | str, Any]]:
-    """Each term with its size; the starred one with a tuple of sizes."""
-    if dims.star < 0:
-        return list(zip(dims.terms, shape, strict=True))
-    end = len(shape) - (len(dims.terms) - dims.star - 1)
-    parts = [*shape[: dims.star], tuple(shape[dims.star : end]), *shape[end:]]
-    return list(zip(dims.terms, parts, strict=True))
-
-
-def _must_equal(op: Op, place: int, one: Any, other: Any) -> None:
-    if one is not other:
-        arg = op.inputs[place]
-        torch._check(one == other, lambda: f"{op.name}: {arg.name} must have shape [{arg.shape}]; {other} is not {one}")
-
-
-def _shape(dims: Dims, sizes: dict[str, Any]) -> list[Any]:
-    shape: list[Any] = []
-    for term in dims.terms:
-        if isinstance(term, int):
-            shape.append(term)
-        elif term.startswith("*"):
-            shape.extend(sizes[word_of(term)])
-        else:
-            if term not in sizes:  # it depends on the data, but is one size wherever it stands
-                sizes[term] = torch.library.get_ctx().new_dynamic_size()
-            shape.append(sizes[term])
-    return shape
+def _laid_out(op: Op, values: Sequence[Any], shapes: Sequence[Any]) -> list[list[Any]]:
+    """The shapes of the outputs; what depends on the data is one size wherever it stands."""
+    args = op.flat_inputs(len(values))
+    for place, (arg, shape) in enumerate(zip(args, shapes, strict=True)):
+        if shape is not None and arg.dims.parts(shape) is None:
+            # Only the number of axes matters for the words of the refusal, and that is never a symbol.
+            others: list[Any] = [None] * len(values)
+            op.bind_shapes([*others[:place], shape, *others[place + 1 :]], others)
+    held = {
+        place: values[place] if isinstance(values[place], (list, tuple)) else [values[place]]
+        for place in op.flat_held(len(values))
+        if not isinstance(values[place], torch.Tensor)
+    }
+    ranks = [None if shape is None else len(shape) for shape in shapes]
+    layout = Layout(op, ranks, {place: len(sizes) for place, sizes in held.items()})
+    owners = [arg for arg, shape in zip(args, shapes, strict=True) for _ in shape or ()]
+    sizes = [size for shape in shapes for size in shape or ()]
+    for place, contents in held.items():
+        owners += [args[place]] * len(contents)
+        sizes += contents
+    for one, other in [(sizes[a], b) for a, b in layout.equal] + [(size, slot) for slot, size in layout.fixed]:
+        if one is not sizes[other]:
+            arg, here = owners[other], sizes[other]
+            text = f"{op.name}: {arg.name} must have shape [{arg.shape}]; {here} is not {one}"
+            is_known_equal(one, here, lambda text=text: text)
+    sizes += layout.constants
+    sizes += [_counted(None) for _ in range(layout.count - len(sizes))]
+    return [[sizes[slot] for slot in slots] for slots in layout.outputs]

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from ... import dtypes, errors
-from ...spec import Op
+from ...row_grad import RowGrad
+from ...spec import Arg, Op
 
 Array = np.ndarray[Any, Any]
 NAMES = {getattr(torch, n): n for n in (*dtypes.NUMBER, "bool")}
@@ -26,29 +27,32 @@ def name_of(tensor: torch.Tensor) -> str:
     return NAMES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
 
 
-def to_array(op: Op, place: int, tensor: torch.Tensor) -> Array:
+def to_array(op: Op, arg: Arg, tensor: torch.Tensor) -> Array:
     """What is not as simple as `tensor.numpy()`: other dtypes, and views that negate or conjugate."""
-    arg = op.inputs[place]
     if not tensor.is_cpu:
         raise NotOnCPUError
     if tensor.dtype not in NAMES:
         raise errors.wrong_type(op.name, arg.name, op.allowed(arg), name_of(tensor))
     if tensor.layout is not torch.strided:
-        raise not_dense(op, place, tensor)
+        raise not_dense(op, arg, tensor)
     tensor = tensor.detach()
     if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(_BFLOAT16)  # type: ignore[no-any-return]
     return tensor.resolve_conj().resolve_neg().numpy()  # type: ignore[no-any-return]
 
 
-def not_dense(op: Op, place: int, tensor: torch.Tensor) -> errors.UnsupportedTypeError:
+def not_dense(op: Op, arg: Arg, tensor: torch.Tensor) -> errors.UnsupportedTypeError:
     kind = str(tensor.layout).removeprefix("torch.")
-    return errors.wrong_type(
-        op.name, op.input_names[place], ["a dense tensor on the CPU"], f"a {kind} one on {tensor.device}"
-    )
+    return errors.wrong_type(op.name, arg.name, ["a dense tensor on the CPU"], f"a {kind} one on {tensor.device}")
 
 
 def to_tensor(array: Array) -> torch.Tensor:
     if array.dtype == _BFLOAT16:
         return torch.from_numpy(array.view(_BITS)).view(torch.bfloat16)
     return torch.from_numpy(array)
+
+
+def from_row_grad(gradient: RowGrad) -> torch.Tensor:
+    places = torch.as_tensor(gradient.indices).long()
+    rows = torch.as_tensor(gradient.rows)
+    return torch.sparse_coo_tensor(places[None], rows, gradient.shape, is_coalesced=True, check_invariants=False)

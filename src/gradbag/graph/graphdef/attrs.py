@@ -13,6 +13,7 @@ from . import messages
 from .tensors import Budget, read_shape, read_tensor, read_type, write_shape, write_tensor
 
 COUNT = "N"  # TensorFlow's attribute for the length of a list of inputs
+ABSENT = "_absent"  # the places of the optional inputs that a node does not have
 Attrs = Mapping[str, Any]  # of AttrValue messages, by name
 
 # Which member of the oneof carries a kind of attribute.
@@ -64,12 +65,17 @@ def read_attrs(op: Op, given: Attrs, count: int, budget: Budget) -> tuple[dict[s
             attrs[name] = _read(op, attr, value, budget)
         elif name in op.types:
             types[name] = _type(op, name, value)
-        elif name != COUNT or op.many is None:
+        elif (name != COUNT or not op.lists) and (name != ABSENT or not op.optional_names):
             known = ", ".join([*op.types, *op.attr_defaults]) or "none"
             raise errors.InvalidArgumentError(f"{op.name} has no attribute {errors.shown(name)!r}; it takes {known}")
-    if op.many is not None:
-        _check_count(op, given.get(COUNT), count - len(op.inputs) + 1)
+    if op.lists:
+        _check_count(op, given.get(COUNT), op.list_length(count))
     return attrs, types
+
+
+def read_absent(op: Op, given: Attrs) -> list[int]:
+    """The places of the optional inputs that a node does not have."""
+    return _integers(op, ABSENT, given[ABSENT].list) if ABSENT in given else []
 
 
 def _kinds(op: Op) -> dict[str, Attr]:
@@ -135,8 +141,7 @@ def _check_count(op: Op, value: Any, count: int) -> None:
         raise errors.InvalidArgumentError(f"{op.name}: the attribute {COUNT} is required")
     _check_field(op, COUNT, value, "i")
     if value.i != count:
-        assert op.many is not None
-        listed = op.input_names[op.many]
+        listed = op.input_names[op.lists[0]]
         raise errors.InvalidArgumentError(f"{op.name}: {COUNT} says {value.i} {listed}; the node has {count}")
 
 
@@ -145,6 +150,8 @@ def write_attrs(node: Node, proto: Any, output_shapes: bool) -> None:
     """All attributes of a node in the order of their names, then what is known of its outputs."""
     for name, kind, find in _layout(node.op):
         _write(kind, find(node), node, proto.attr.add(key=name).value)
+    if node.absent:
+        proto.attr.add(key=ABSENT).value.list.i.extend(node.absent)
     if output_shapes and node.shapes:
         shapes = proto.attr.add(key="_output_shapes").value.list.shape
         for shape in node.shapes:
@@ -161,8 +168,8 @@ def _layout(op: Op) -> list[tuple[str, str, Find]]:
         variable: ("type", _bound_by(op, variable)) for variable in op.types if variable not in op.attr_defaults
     }
     found |= {attr.name: (attr.kind, _setting(attr.name)) for attr in op.attrs}
-    if op.many is not None:
-        found[COUNT] = ("int", lambda node: len(node.inputs) - len(op.inputs) + 1)
+    if op.lists:
+        found[COUNT] = ("int", lambda node: op.list_length(len(node.inputs) + len(node.absent)))
     return [(name, *found[name]) for name in sorted(found)]
 
 
@@ -170,21 +177,19 @@ def _setting(name: str) -> Find:
     return lambda node: node.attrs[name]
 
 
-@functools.lru_cache(4096)
-def place_of(op: Op, variable: str) -> int | None:
-    """Where among a node's flat inputs one has the dtype of a type variable; from the end behind a list of inputs."""
-    for place, arg in enumerate(op.inputs):
-        if arg.dtype == variable:
-            return place if op.many is None or place <= op.many else place - len(op.inputs)
-    return None
+def place_of(op: Op, variable: str, count: int) -> int | None:
+    """Where among the `count` flat inputs of a call the first one stands that has the dtype of a type variable."""
+    return next((place for place, arg in enumerate(op.flat_inputs(count)) if arg.dtype == variable), None)
 
 
 def _bound_by(op: Op, variable: str) -> Find:
-    place = place_of(op, variable)
-    if place is not None:
-        return lambda node: node.inputs[place].dtype
-    index = next(index for index, arg in enumerate(op.outputs) if arg.dtype == variable)
-    return lambda node: node.dtypes[index]
+    def find(node: Node) -> Any:
+        place = next((place for place, arg in enumerate(node.args) if arg.dtype == variable), None)
+        if place is not None:
+            return node.inputs[place].dtype
+        return node.dtypes[next(index for index, arg in enumerate(op.outputs) if arg.dtype == variable)]
+
+    return find
 
 
 def _write(kind: str, value: Any, node: Node, proto: Any) -> None:

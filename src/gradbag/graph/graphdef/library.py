@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ... import errors
-from ...spec import basic_registry, registry
+from ...spec import registry
 from .order import run_order
 from .references import Reference, parse_port
 
@@ -58,7 +58,7 @@ class Library:
             function = Function(described)
             if function.name in self.functions:
                 raise function.problem("the file has two of this name")
-            if function.name in registry or function.name in basic_registry or function.name in CALLS:
+            if function.name in registry or function.name in CALLS:
                 raise function.problem("an op has the same name")
             self.functions[function.name] = function
         if self.functions:
@@ -93,7 +93,7 @@ class Library:
         if node.op in CALLS:
             return name, number
         called = self.functions.get(node.op)
-        op = registry.get(node.op) or basic_registry.get(node.op)
+        op = registry.get(node.op)
         outputs = called.outputs if called is not None else [arg.name for arg in op.outputs] if op is not None else None
         if outputs is None:
             return name, 0  # an op that gradbag does not have: said together with all others

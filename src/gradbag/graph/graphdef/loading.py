@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ... import errors
-from ...spec import Op, basic_registry, registry
+from ...spec import Op, registry
 from ..bulk import in_bulk
 from ..graph import Graph, Node, Output
-from .attrs import by_name, place_of, read_attrs
+from .attrs import by_name, place_of, read_absent, read_attrs
 from .files import read
 from .inlining import Call, Inliner, at
 from .library import Library
@@ -61,7 +61,7 @@ def _ops(calls: Sequence[Call]) -> dict[str, Op]:
     unknown: dict[str, list[str]] = {}
     for call in calls:
         if call.op not in found:
-            op = registry.get(call.op) or basic_registry.get(call.op)
+            op = registry.get(call.op)
             if op is None:
                 unknown.setdefault(call.op, []).append(call.name)
             else:
@@ -100,20 +100,24 @@ def _linked(calls: Sequence[Call], inliner: Inliner) -> list[list[int]]:
 
 
 def _build(graph: Graph, call: Call, op: Op, before: Sequence[Node], budget: Budget) -> Node:
-    inputs = []
+    inputs: list[Output | None] = []
     for (name, port), node in zip(call.inputs, before, strict=False):
         if port >= len(node.dtypes):
             raise errors.InvalidArgumentError(
                 f"{op.name}: the input {name}:{port} asks for an output that {node.op.name} does not have"
             )
         inputs.append(Output(node, port))
+    control = before[len(inputs) :]
     attrs: dict[str, Any] = {}
     if call.proto is not None:
-        attrs, types = read_attrs(op, by_name(call.proto.attr, call.given), len(inputs), budget)
-        for variable, dtype in types.items():
-            place = place_of(op, variable)
-            if place is not None and -len(inputs) <= place < len(inputs) and inputs[place].dtype != dtype:
-                raise errors.wrong_type(
-                    op.name, op.flat_names(len(inputs))[place], [dtype], inputs[place].dtype, f"as {variable} says"
-                )
-    return graph.add(op, call.name, inputs, attrs, before[len(inputs) :])
+        given = by_name(call.proto.attr, call.given)
+        for absent in sorted(read_absent(op, given)):
+            inputs.insert(absent, None)
+        attrs, types = read_attrs(op, given, len(inputs), budget)
+        for variable, dtype in types.items() if op.takes(len(inputs)) else ():
+            place = place_of(op, variable, len(inputs))
+            source = None if place is None else inputs[place]
+            if source is not None and source.dtype != dtype:
+                argument = op.flat_names(len(inputs))[place or 0]
+                raise errors.wrong_type(op.name, argument, [dtype], source.dtype, f"as {variable} says")
+    return graph.add(op, call.name, inputs, attrs, control)

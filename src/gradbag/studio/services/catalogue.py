@@ -11,7 +11,7 @@ import gradbag
 from ... import dtypes, pages
 from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
 from ...graph.page_values import MOST_INLINE, count
-from ...spec import Arg, Attr, Op, basic_registry, registry, snake_case
+from ...spec import Arg, Attr, Op, registry, snake_case
 
 
 def catalogue() -> dict[str, Any]:
@@ -20,8 +20,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def declared_ops() -> Iterator[Op]:
-    yield from registry
-    yield from basic_registry
+    return iter(registry)
 
 
 @functools.lru_cache(maxsize=4)
@@ -37,7 +36,7 @@ def _catalogue(ops: tuple[Op, ...]) -> dict[str, Any]:
 def category(op: Op) -> str:
     """The heading under which an op stands, from the module that declares it."""
     words = op.category.split("_")
-    if op.basic:
+    if op.section == "array":
         return " ".join(words).capitalize()
     if words[-1] == "grad":
         words[-1] = "gradients"
@@ -53,7 +52,7 @@ def op_info(op: Op) -> dict[str, Any]:
         "title": snake_case(op.name).replace("_", " ").capitalize(),
         "summary": pages.summary(op),
         "category": category(op),
-        "sparse": not op.basic,
+        "sparse": op.section != "array",
         "differentiable": op.rule is not None and bool(op.differentiable),
         "types": {variable: list(names) for variable, names in op.types.items()},
         "inputs": [{**_port(arg), "many": arg.many} for arg in op.inputs],

@@ -13,7 +13,7 @@ from ...graph.page_check import inspect, outputs
 from ...graph.page_graph import Drawn
 from ...graph.page_links import Problem, links, split
 from ...graph.page_model import Page
-from ...spec import Op, basic_registry, registry
+from ...spec import Op, registry
 
 Slot = dict[str, Any]
 UNKNOWN: Slot = {"dtype": None, "shape": None}
@@ -45,7 +45,7 @@ def _node(page: Page, graph: Graph, name: str, key: str | None) -> dict[str, Any
     node = graph.get(name)
     if node is None:
         return _broken(page, graph, page.nodes[name])
-    ports = node.op.flat_names(len(node.inputs))
+    ports = node.ports
     return {
         "key": key,
         "inputs": {p: slot(source.dtype, source.shape) for p, source in zip(ports, node.inputs, strict=True)},
@@ -78,7 +78,7 @@ def _output(node: Node, port: str) -> Slot:
 def op_of(entry: Any) -> Op | None:
     """The op of an entry of a page, if there is one."""
     name = entry.get("op") if isinstance(entry, dict) else None
-    return (registry.get(name) or basic_registry.get(name)) if isinstance(name, str) else None
+    return registry.get(name) if isinstance(name, str) else None
 
 
 # ------------------------------------------------------------------ keys

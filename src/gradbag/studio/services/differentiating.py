@@ -20,7 +20,7 @@ from ...graph.page_links import is_link, split
 from ...graph.page_model import Page
 from ...graph.page_values import MOST_INLINE
 from ...graph.scope import Scope
-from ...spec import find, snake_case
+from ...spec import registry, snake_case
 from .carrying import inline
 
 MOST_INPUTS = 100
@@ -83,7 +83,7 @@ def _reached(end: Output) -> set[Output]:
         carrying = any(o in found and o.port in op.differentiable_outputs for o in node.outputs)
         if op.rule is None or not carrying:
             continue
-        for arg, source in zip(op.flat_inputs(len(node.inputs)), node.inputs, strict=True):
+        for arg, source in zip(node.args, node.inputs, strict=True):
             if arg.name in op.differentiable and source.dtype in dtypes.DIFFERENTIABLE:
                 found.add(source)
     return found
@@ -109,7 +109,7 @@ def differentiate(page: Page, output: str, inputs: Sequence[str]) -> dict[str, A
     taken = {*page.nodes, *(node.name for node in graph)}
     for name, leaf, gradient in zip(dict.fromkeys(inputs), leaves, ends, strict=True):
         unique = _unique(f"d_{_slug(end)}_d_{_slug(leaf)}", taken)
-        results[name] = graph.add(find("Identity"), unique, [gradient]).name
+        results[name] = graph.add(registry["Identity"], unique, [gradient]).name
     if len(graph) > MOST_NODES:
         raise errors.ResourceExhaustedError(f"the page would have {len(graph)} nodes; at most {MOST_NODES} are drawn")
     return _brought(page, graph, old, end, results)
@@ -158,7 +158,7 @@ def _brought(page: Page, graph: Graph, old: int, end: Output, results: dict[str,
 
 def _keep_large(page: Page, carried: Page, node: Node, entry: dict[str, Any]) -> None:
     """Arrays that were to go to data files: as they stand in the page already, or in the entry itself."""
-    ports = dict(zip(node.op.flat_names(len(node.inputs)), node.inputs, strict=True))
+    ports = dict(zip(node.ports, node.inputs, strict=True))
     for port, source in ports.items():
         if source.node.op.name != "Const" or source.node.name in carried.nodes:
             continue
@@ -179,7 +179,7 @@ def _written(page: Page, constant: Node) -> dict[str, Any] | None:
     """The literal that a Const was made of, with its dtype."""
     for reader in constant.graph:
         given = page.nodes[reader.name].get("in", {}) if reader.name in page.nodes else {}
-        for port, source in zip(reader.op.flat_names(len(reader.inputs)), reader.inputs, strict=True):
+        for port, source in zip(reader.ports, reader.inputs, strict=True):
             if source.node is constant and given:
                 name, _, place = port.partition("[")
                 value = given[name][int(place[:-1])] if place else given[name]

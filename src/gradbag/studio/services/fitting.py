@@ -126,7 +126,7 @@ def _target(page: Page, graph: Graph, name: str) -> Target | None:
     given = entry.get("in", {})
     given = given if isinstance(given, dict) else {}
     node = graph.get(name)
-    listed = op.many is not None and isinstance(given.get(op.input_names[op.many]), list)
+    listed = bool(op.lists) and isinstance(given.get(op.input_names[op.lists[0]]), list)
     values = [given.get(a.name, []) if a.many and not listed else given.get(a.name) for a in op.inputs]
     flat = op.flat([v if not a.many or isinstance(v, list) else [v] for a, v in zip(op.inputs, values, strict=True)])
     args, names = op.flat_inputs(len(flat)), op.flat_names(len(flat))
@@ -164,9 +164,9 @@ def _places(target: Target) -> Iterator[tuple[int, str]]:
     op = target.op
     for place, port in enumerate(target.ports):
         yield place, port.name
-    if op.many is not None:
+    if op.lists:
         listed = len(target.ports) - len(op.inputs) + 1
-        for name in (f"{op.input_names[op.many]}[{listed}]", op.input_names[op.many]):
+        for name in (f"{op.input_names[op.lists[0]]}[{listed}]", op.input_names[op.lists[0]]):
             yield -1, name
 
 
@@ -185,9 +185,9 @@ def _reason(target: Target, place: int, carried: Carried) -> str:
     op = target.op
     ports = list(target.ports)
     if place < 0:
-        assert op.many is not None
-        place = op.many + len(ports) - len(op.inputs) + 1
-        ports.insert(place, Port(op.input_names[op.many], op.inputs[op.many], Carried(None)))
+        assert op.lists
+        place = op.lists[0] + len(ports) - len(op.inputs) + 1
+        ports.insert(place, Port(op.input_names[op.lists[0]], op.inputs[op.lists[0]], Carried(None)))
     port = ports[place]
     reason = _alone(op, port.arg, carried)
     if reason or carried.dtype is None:
@@ -302,7 +302,7 @@ def _takers(carried: Carried) -> list[tuple[Op, str]]:
                 at = -1 if arg.many else place
                 later = carried.dtype is not None and bool(_reason(target, at, carried))
                 # Of two ops the one that takes fewer dtypes is made for this one.
-                found.append(((later, place, op.basic, len(op.allowed(arg)), number), op, arg.name))
+                found.append(((later, place, op.section == "array", len(op.allowed(arg)), number), op, arg.name))
                 break
     return [(op, name) for _, op, name in sorted(found, key=lambda one: one[0])]
 
@@ -310,7 +310,7 @@ def _takers(carried: Carried) -> list[tuple[Op, str]]:
 def _givers(target: Target, place: int) -> list[tuple[Op, str]]:
     """The ops whose output could go into an input."""
     op, at = target.op, target.ports[place] if place >= 0 else None
-    arg = at.arg if at is not None else op.inputs[op.many or 0]
+    arg = at.arg if at is not None else op.inputs[op.lists[0] if op.lists else 0]
     alike = [p.carried.dtype for p in target.ports if p is not at and p.arg.dtype == arg.dtype and p.wired]
     wanted = set(alike[:1] if arg.dtype in op.types and alike else op.allowed(arg))
     _, graph, blocks = _new_blocks(tuple(declared_ops()))
@@ -327,6 +327,6 @@ def _givers(target: Target, place: int) -> list[tuple[Op, str]]:
             later = bool(giver.inputs) and (
                 node is None or bool(_reason(target, place, Carried.of(Output(node, index))))
             )
-            found.append(((later, len(giver.inputs), giver.basic, index, number), giver, output.name))
+            found.append(((later, len(giver.inputs), giver.section == "array", index, number), giver, output.name))
             break
     return [(giver, name) for _, giver, name in sorted(found, key=lambda one: one[0])]

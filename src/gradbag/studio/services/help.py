@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import errors, pages
 from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
-from ...spec import Op, basic_registry, registry
+from ...spec import Op, registry
 from .catalogue import category
 
 _FORMULA = re.compile(r"\s|\S+ [+*|]?= ")  # indented, or `name[...] = `
@@ -16,7 +16,7 @@ _FORMULA = re.compile(r"\s|\S+ [+*|]?= ")  # indented, or `name[...] = `
 
 def help_page(op_name: str) -> dict[str, Any]:
     """The page of one op."""
-    op = registry.get(op_name) or basic_registry.get(op_name)
+    op = registry.get(op_name)
     if op is None:
         raise errors.InvalidArgumentError(f"there is no op {op_name[:80]!r}")
     return {"name": op.name, "blocks": list(_blocks(op))}

@@ -1,0 +1,141 @@
+"""The tape and forward mode: an op's own gradient rule, which calls PyTorch ops again, so any order works.
+
+A step of the tape is one `autograd.Function` for each overload of an op. It keeps what the rule may look at: inputs
+and outputs, but of a linear op only the shapes of what it is linear in, and of inputs that are given as sizes the
+sizes. A rule gets all of that back, and the derivative in a direction is the op itself, or the rule transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from ...gradients import Ops, Shaped, pull, push
+from ...spec import Op
+from . import compat
+
+
+def recorded(op: Op, overload: Any, step: Any) -> Callable[..., Any]:
+    """The function for the Autograd key of one overload of an op."""
+    count = len(op.inputs)
+
+    def answer(keyset: Any, *values: Any) -> Any:
+        flat = op.flat(values[:count])
+        if wants_step(flat):
+            if not compat._are_functorch_transforms_active():
+                return step.apply(keyset, len(flat), *flat, *values[count:])
+            with compat.enable_single_level_autograd_function():
+                return step.apply(keyset, len(flat), *flat, *values[count:])
+        with compat._AutoDispatchBelowAutograd():
+            return overload.redispatch(keyset & compat._after_autograd_keyset, *values)
+
+    return answer
+
+
+def wants_step(flat: Sequence[Any]) -> bool:
+    """Whether a call has to be recorded, or tangents go with it."""
+    return compat.forward_mode_is_on() or (torch.is_grad_enabled() and compat._any_requires_grad(*flat))
+
+
+class Keeping:
+    """Which inputs and outputs of a call a step keeps as tensors, as shapes and as sizes, by their places.
+
+    Places count the flat inputs first and then the outputs.
+    """
+
+    def __init__(self, op: Op, inputs: int, by_size: bool) -> None:
+        args = op.flat_inputs(inputs)
+        self.inputs = inputs
+        self.carries = [a.name in op.differentiable_outputs for a in op.outputs]
+        linear = [arg.name in op.linear for arg in args]
+        self.shapes = [place for place, flag in enumerate((*linear, *self.carries)) if op.is_linear and flag]
+        self.sizes = op.flat_held(inputs) if by_size else []
+        everything = range(inputs + len(op.outputs))
+        self.tensors = [place for place in everything if place not in self.shapes and place not in self.sizes]
+        self.fixed = [place for place, flag in enumerate(self.carries) if not flag]
+
+    def keep(self, ctx: Any, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Sequence[Any]) -> None:
+        everything = (*inputs, *outputs)
+        tensors = [everything[place] for place in self.tensors]
+        ctx.shapes = [Shaped(everything[p].shape, everything[p].dtype) for p in self.shapes]
+        ctx.kept_sizes = [everything[p] for p in self.sizes]
+        ctx.keeping, ctx.attrs = self, attrs
+        ctx.save_for_backward(*tensors)
+        if compat.forward_mode_is_on():
+            ctx.save_for_forward(*tensors)
+        if self.fixed:
+            ctx.mark_non_differentiable(*[outputs[place] for place in self.fixed])
+        ctx.set_materialize_grads(False)
+
+    def restored(self, ctx: Any) -> tuple[list[Any], list[Any]]:
+        """Inputs and outputs, as far as they were kept."""
+        kept: list[Any] = [None] * (len(self.tensors) + len(self.shapes) + len(self.sizes))
+        for places, values in (
+            (self.tensors, ctx.saved_tensors),
+            (self.shapes, ctx.shapes),
+            (self.sizes, ctx.kept_sizes),
+        ):
+            for place, value in zip(places, values, strict=True):
+                kept[place] = value
+        return kept[: self.inputs], kept[self.inputs :]
+
+
+def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], ops: Ops) -> Any:
+    """The step of the tape that a call of one overload is.
+
+    Its arguments are the key set of the dispatcher, or None if there is nothing below but the kernel; how many flat
+    inputs there are; these; and the attributes.
+    """
+    names, defaults = list(op.attr_defaults), list(op.attr_defaults.values())
+    keeping = lru_cache(maxsize=64)(lambda inputs: Keeping(op, inputs, by_size))
+
+    def named(attrs: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(names, (*attrs, *defaults[len(attrs) :]), strict=True))
+
+    class Step(compat._SingleLevelFunction):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, keyset: Any, count: int, *values: Any) -> Any:
+            inputs, attrs = values[:count], values[count:]
+            answer = kernel(inputs, attrs) if keyset is None else _below(op, overload, keyset, inputs, attrs)
+            keeping(count).keep(ctx, inputs, (answer,) if op.result is None else answer, attrs)
+            return answer
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            inputs, outputs = ctx.keeping.restored(ctx)
+            pulled = _turned(op, pull(ops, op, inputs, outputs, _turned(op, cotangents), named(ctx.attrs)))
+            # Of a sparse gradient that nobody else holds the tape takes the parts, forgetting that it is coalesced.
+            ctx.held = [p for p in pulled if p is not None and p.is_sparse]
+            return (None, None, *pulled, *[None] * len(ctx.attrs))
+
+        @staticmethod
+        def jvp(ctx: Any, _: Any, __: Any, *tangents: Any) -> Any:
+            inputs, outputs = ctx.keeping.restored(ctx)
+            moved = push(ops, op, inputs, outputs, tangents[: len(inputs)], named(ctx.attrs))
+            if op.result is None:
+                return moved[0]
+            return tuple(y if carries else None for carries, y in zip(ctx.keeping.carries, moved, strict=True))
+
+    Step.__name__ = Step.__qualname__ = op.name
+    return Step
+
+
+def _turned(op: Op, cotangents: Sequence[Any]) -> Sequence[Any]:
+    """Complex cotangents between PyTorch's convention and ours; real linear ops commute with conjugation."""
+    if op.is_linear:
+        return cotangents
+    return [c.conj().resolve_conj() if c is not None and c.dtype.is_complex else c for c in cotangents]
+
+
+def _below(op: Op, overload: Any, keyset: Any, inputs: Sequence[Any], attrs: Sequence[Any]) -> Any:
+    """Go on below the tape."""
+    values = (*op.grouped(inputs), *attrs)
+    with compat._AutoDispatchBelowAutograd():
+        if not compat._are_functorch_transforms_active():
+            return overload.redispatch(keyset & compat._after_autograd_keyset, *values)
+        # Next comes an outer transformation, which has to see what it differentiates.
+        with torch.enable_grad(), compat.with_forward_mode():  # type: ignore[attr-defined]
+            return overload.redispatch(keyset & compat._after_autograd_keyset, *values)
