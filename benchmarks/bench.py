@@ -100,7 +100,7 @@ def circumstances(quick: bool, memory: str) -> dict[str, Any]:
             "python": platform.python_version(),
             **{m.__name__: m.__version__ for m in (np, ml_dtypes, gradbag)},
         },
-        "native_kernels": gradbag.kernels.available(),
+        "native_kernels": gradbag.eager.available(),
     }
 
 

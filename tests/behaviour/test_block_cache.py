@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, kernels, memory, raw_ops
-from gradbag.kernels.program import native
-from gradbag.spec import Op, registry
-from gradbag.testing import assert_same, cases
+from gradbag import dtypes, eager, memory, raw_ops
+from gradbag.eager.program import native
+from gradbag.spec import Op
+from gradbag.testing import assert_same, cases, native_ops
 from gradbag.testing.cases import type_choices, usual_types
 
 MIB = 1 << 20
 POISON = 0xA5
-needs_kernels = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+needs_kernels = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +102,7 @@ def test_every_dtype_lies_in_a_block_aligned_for_any_instruction(name: str) -> N
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_nothing_of_what_a_block_held_before_shows(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "LARGE", 1)
     reused = 0
@@ -110,13 +110,13 @@ def test_nothing_of_what_a_block_held_before_shows(op: Op, monkeypatch: pytest.M
         if any(name != usual_types(op)[v] for v, name in types.items() if v != "T"):
             continue
         for case in cases(op, types):
-            wanted = kernels.run_reference(op, case.arrays, dict(case.attrs))
+            wanted = eager.run_reference(op, case.arrays, dict(case.attrs))
             blocks = [memory.empty((max(w.nbytes, 1),), np.dtype(np.uint8)) for w in wanted]
             for block in blocks:
                 block.fill(POISON)
             poisoned = set(map(address, blocks))
             del blocks, block
-            got = kernels.run(op, case.arrays, dict(case.attrs))
+            got = eager.run(op, case.arrays, dict(case.attrs))
             reused += len(poisoned & set(map(address, got)))
             for answer, want, arg in zip(got, wanted, op.outputs, strict=True):
                 assert_same(answer, want, f"{case}: {arg.name}")
@@ -201,7 +201,7 @@ def test_the_limit_is_a_gibibyte_or_an_eighth_of_what_there_is(python: Any) -> N
 
 def test_without_compiled_kernels_there_is_a_limit_and_nothing_to_keep(python: Any) -> None:
     program = "import gradbag; gradbag.set_block_cache_limit(7); print(gradbag.get_block_cache_limit())"
-    assert python(program, blocked=["gradbag.kernels._kernels"]).stdout.strip() == "7"
+    assert python(program, blocked=["gradbag.eager._kernels"]).stdout.strip() == "7"
 
 
 # ------------------------------------------------------------------ threads and processes

@@ -8,7 +8,8 @@ import pytest
 
 import gradbag
 from gradbag.cli import main
-from gradbag.spec import basic_registry, registry
+from gradbag.spec import registry
+from gradbag.testing import array_ops, native_ops
 
 RUN = "from gradbag.cli import main; sys.exit(main(sys.argv[1:]))"
 
@@ -24,17 +25,17 @@ def exit_code(*arguments: str) -> Any:
 def test_ops_lists_every_op_and_counts_them(capsys: Any) -> None:
     assert main(["ops"]) == 0
     out, err = capsys.readouterr()
-    every = [*registry, *basic_registry]
+    every = list(registry)
     assert all(op.name in out for op in every)
     assert f"{len(every)} ops." in out
     assert err == ""
 
 
-def test_ops_lists_the_sparse_ops_before_the_basic_ones(capsys: Any) -> None:
+def test_ops_lists_the_sparse_ops_before_those_of_arrays(capsys: Any) -> None:
     assert main(["ops"]) == 0
-    sparse, _, basic = capsys.readouterr().out.partition("basic ops")
-    assert all(op.name in sparse for op in registry)
-    assert all(op.name in basic for op in basic_registry)
+    sparse, _, basic = capsys.readouterr().out.partition("ops of arrays")
+    assert all(op.name in sparse for op in registry if op.section != "array")
+    assert all(op.name in basic for op in array_ops())
     assert "MatMul" not in sparse
 
 
@@ -79,7 +80,7 @@ def test_an_unknown_name_is_an_error_on_stderr(capsys: Any) -> None:
 
 def test_json_is_a_list_and_for_one_op_a_block(capsys: Any) -> None:
     assert main(["ops", "--json"]) == 0
-    names = [op.name for op in (*registry, *basic_registry)]
+    names = [op.name for op in registry]
     assert [block["op"] for block in json.loads(capsys.readouterr().out)] == names
     assert main(["ops", "SparseSlice", "--json"]) == 0
     block = json.loads(capsys.readouterr().out)
@@ -91,7 +92,7 @@ def test_markdown_has_a_page_for_each_op(capsys: Any) -> None:
     assert main(["ops", "fill_empty", "--markdown"]) == 0
     out = capsys.readouterr().out
     titles = [line for line in out.splitlines() if line.startswith("# ")]
-    assert titles == [f"# {op.name}" for op in registry if "FillEmpty" in op.name]
+    assert titles == [f"# {op.name}" for op in native_ops() if "FillEmpty" in op.name]
     assert out.count("```") % 2 == 0
 
 
@@ -105,7 +106,7 @@ def test_version_tells_whether_the_kernels_are_there(capsys: Any) -> None:
     assert exit_code("--version") == 0
     out = capsys.readouterr().out
     assert out.startswith(f"gradbag {gradbag.__version__} (")
-    assert ("NumPy only" in out) != gradbag.kernels.available()
+    assert ("NumPy only" in out) != gradbag.eager.available()
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["ops", "a", "b"], ["ops", "--yaml"]], ids=str)
@@ -127,7 +128,7 @@ def test_everything_works_without_rich_in_plain_text(python: Any) -> None:
     program = "from gradbag.cli import main; sys.exit(main(['ops']) or main(['ops', 'SparseSlice']) or main(['tour']))"
     done = python(program, blocked=["rich"])
     assert (done.returncode, done.stderr) == (0, "")
-    assert all(op.name in done.stdout for op in registry)
+    assert all(op.name in done.stdout for op in native_ops())
     assert "output_shape" in done.stdout
     assert "\x1b" not in done.stdout
     assert "═" not in done.stdout

@@ -9,12 +9,12 @@ import pytest
 
 HERE = Path(__file__).parent
 FRAMEWORKS = ["torch", "jax", "tensorflow", "keras", "scipy", "rich", "google.protobuf"]
-KERNELS = "gradbag.kernels._kernels"
+KERNELS = "gradbag.eager._kernels"
 USE = """
 import numpy, gradbag
 pooled = gradbag.segment_mean([[1.0], [3.0]], [0, 1], [0, 0])
 gradient = gradbag.grad(lambda t: (gradbag.segment_sum(t, [0, 0], [0, 0]) ** 2).sum())(numpy.ones((2, 1)))
-print(pooled.tolist(), gradient.tolist(), gradbag.kernels.available())
+print(pooled.tolist(), gradient.tolist(), gradbag.eager.available())
 """
 BROKEN = """
 import sys
@@ -23,7 +23,7 @@ from importlib.machinery import ModuleSpec
 
 class Broken(MetaPathFinder, Loader):
     def find_spec(self, name, path=None, target=None):
-        return ModuleSpec(name, self) if name == "gradbag.kernels._kernels" else None
+        return ModuleSpec(name, self) if name == "gradbag.eager._kernels" else None
 
     def exec_module(self, module):
         raise {error}

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, kernels, raw_ops
-from gradbag.spec import Op, registry
-from gradbag.testing import assert_same, cases
+from gradbag import dtypes, eager, raw_ops
+from gradbag.spec import Op
+from gradbag.testing import assert_same, cases, native_ops
 from gradbag.testing.cases import Case, type_choices, usual_types
 
-TAKING = [op for op in registry if op.sized_outputs]
+TAKING = [op for op in native_ops() if op.sized_outputs]
 each_op = pytest.mark.parametrize("op", TAKING, ids=lambda op: op.name)
 DENSE = {"grad": np.ones((2, 2)), "indices": [0, 2, 1], "segment_ids": [0, 0, 1], "output_dim0": 3}
 SPLIT = {"reverse_index_map": np.array([0, 2]), "grad_values": np.array([1.0, 2.0, 4.0])}
@@ -60,10 +60,10 @@ def passed(op: Op, arrays: list[Any]) -> Any:
 def test_the_answer_is_the_very_array_and_nothing_of_its_content_stays(op: Op) -> None:
     count = 0
     for case in by_values(op):
-        wanted = kernels.run(op, case.arrays, dict(case.attrs))
-        for run in (kernels.run, kernels.run_reference):
+        wanted = eager.run(op, case.arrays, dict(case.attrs))
+        for run in (eager.run, eager.run_reference):
             out = brought(case, wanted)
-            got = run(op, case.arrays, dict(case.attrs), kernels.Out(op, passed(op, out)))
+            got = run(op, case.arrays, dict(case.attrs), eager.Out(op, passed(op, out)))
             for array, answer, want, arg in zip(out, got, wanted, op.outputs, strict=True):
                 assert array is None or answer is array
                 assert_same(answer, want, f"{case}: {arg.name} by {run.__name__}")
@@ -74,7 +74,7 @@ def test_the_answer_is_the_very_array_and_nothing_of_its_content_stays(op: Op) -
 @pytest.mark.parametrize("op", [op for op in TAKING if op.result is not None], ids=lambda op: op.name)
 def test_outputs_may_be_brought_one_at_a_time(op: Op) -> None:
     for case in cases(op, usual_types(op)):
-        wanted = kernels.run(op, case.arrays, dict(case.attrs))
+        wanted = eager.run(op, case.arrays, dict(case.attrs))
         out = brought(case, wanted)
         for place in range(len(out)):
             alone = [array if p == place else None for p, array in enumerate(out)]
@@ -106,9 +106,9 @@ def test_lists_and_numbers_go_into_an_array_too() -> None:
 
 
 def test_none_is_like_saying_nothing_even_to_an_op_that_takes_no_array() -> None:
-    for op in registry:
+    for op in native_ops():
         case = next(cases(op, usual_types(op)))
-        for got, want in zip(called(case, None), kernels.run(op, case.arrays, dict(case.attrs)), strict=True):
+        for got, want in zip(called(case, None), eager.run(op, case.arrays, dict(case.attrs)), strict=True):
             assert_same(got, want, op.name)
 
 
@@ -157,7 +157,7 @@ def spoilt(array: Any) -> Iterator[tuple[str, Any, type[Exception]]]:
 @each_op
 def test_an_array_that_is_not_exactly_right_is_refused_by_name_before_anything_is_written(op: Op) -> None:
     case = next(cases(op, usual_types(op)))
-    wanted = kernels.run(op, case.arrays, dict(case.attrs))
+    wanted = eager.run(op, case.arrays, dict(case.attrs))
     for place, right in enumerate(brought(case, wanted)):
         if right is None:
             continue
@@ -176,7 +176,7 @@ def test_an_array_that_is_not_exactly_right_is_refused_by_name_before_anything_i
 def test_an_array_that_overlaps_an_input_is_refused(op: Op) -> None:
     count = 0
     for case in cases(op, usual_types(op)):
-        wanted = kernels.run(op, case.arrays, dict(case.attrs))
+        wanted = eager.run(op, case.arrays, dict(case.attrs))
         for place, right in enumerate(brought(case, wanted)):
             for name, array in case.inputs.items():
                 if right is None or not right.nbytes or not array.nbytes:
@@ -259,7 +259,7 @@ def test_after_a_bad_index_the_array_still_belongs_to_the_caller() -> None:
     assert raw_ops.SparseSegmentSumGrad(**DENSE, out=out).sum() == 6.0
 
 
-@pytest.mark.skipif(not kernels.available(), reason="a body makes its answer first, and copies it")
+@pytest.mark.skipif(not eager.available(), reason="a body makes its answer first, and copies it")
 def test_what_is_brought_does_not_count_as_memory_asked_for() -> None:
     out = np.empty((3, 2))
     gradbag.set_memory_limit(24)  # a kernel's working memory for three ids

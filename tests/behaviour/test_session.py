@@ -192,20 +192,20 @@ def test_independent_branches_run_side_by_side() -> None:
     """Two large nodes are under way at once; which threads they ran in is told by the op itself."""
     seen: set[int] = set()
     both = threading.Barrier(2, timeout=20)
-    original = gradbag.kernels.run_shared
+    original = gradbag.eager.quick_run
 
-    def watched(op, arrays, attrs):  # type: ignore[no-untyped-def]
+    def watched(op, arrays, attrs, share):  # type: ignore[no-untyped-def]
         if op.name == "Neg":
             both.wait()
             seen.add(threading.get_ident())
-        return original(op, arrays, attrs)
+        return original(op, arrays, attrs, share)
 
     scope = Scope.new_root_scope()
     x = ops.Placeholder(scope.with_op_name("x"), dtype="float64").output
     halves = [ops.Neg(scope, x).y for _ in range(2)]
     total = ops.AddV2(scope, *halves).z
     with pytest.MonkeyPatch.context() as patch, gradbag.set_num_threads(2):
-        patch.setattr(gradbag.kernels, "run_shared", watched)
+        patch.setattr(gradbag.eager, "quick_run", watched)
         answer = ClientSession(scope).run({x: np.ones(1 << 18)}, total)
     np.testing.assert_array_equal(answer, np.full(1 << 18, -2.0))
     assert len(seen) == 2

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import errors, kernels, raw_ops
+from gradbag import eager, errors, raw_ops
 from gradbag.spec import AtLeast, Op, registry
 from gradbag.testing import assert_same
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+pytestmark = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 
 
 def by_shortcut(op: Op, values: Any) -> Any:
-    return NotImplemented if op.shortcuts is None else op.shortcuts.call(tuple(values))
+    return eager.shortcut(op, tuple(values), op.attr_defaults)
 
 
 def test_large_results_are_left_to_the_cache_of_blocks() -> None:
@@ -84,10 +84,9 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[Op, list[Any], dict[str, 
         return dict(sizes)
 
     monkeypatch.setattr(op, "size_rule", rule)
-    monkeypatch.setattr(op, "routes", {})
-    monkeypatch.setattr(op, "shortcuts", None)
+    monkeypatch.delitem(eager.prepared._prepared, op, raising=False)
     arrays = [np.ones((3, 2)), np.array([0, 2]), np.array([0, 1])]
-    kernels.run(op, arrays, {})
+    eager.run(op, arrays, {})
     return op, arrays, sizes
 
 
@@ -115,10 +114,9 @@ def test_what_a_signal_raises_while_a_rule_runs_is_not_swallowed(counting: Any, 
 EVERY_OP_TWICE = """
 import ctypes
 from gradbag import raw_ops
-from gradbag.spec import registry
-from gradbag.testing import cases
+from gradbag.testing import cases, native_ops
 from gradbag.testing.cases import usual_types
-for op in registry:
+for op in native_ops():
     for case in cases(op, usual_types(op)):
         for _ in range(2):
             getattr(raw_ops, op.name)(**case.inputs)
@@ -136,12 +134,12 @@ def test_a_shortcut_is_collected_with_a_rule_that_knows_it(monkeypatch: pytest.M
 
     rule = Rule()
     with monkeypatch.context() as patched:
-        for name, value in (("size_rule", rule), ("routes", {}), ("shortcuts", None)):
-            patched.setattr(op, name, value)
+        patched.setattr(op, "size_rule", rule)
+        patched.delitem(eager.prepared._prepared, op, raising=False)
         arrays = [np.ones((3, 2)), np.array([0, 2]), np.array([0, 1])]
-        kernels.run(op, arrays, {})
+        eager.run(op, arrays, {})
         assert by_shortcut(op, arrays) is not NotImplemented
-        rule.known = op.shortcuts  # type: ignore[attr-defined]
+        rule.known = eager.prepared.of(op).shortcuts[()]  # type: ignore[attr-defined]
     alive = weakref.ref(rule)
     del rule
     gc.collect()

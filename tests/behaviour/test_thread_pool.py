@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbag import errors, kernels, raw_ops
-from gradbag.kernels.program import native
-from gradbag.spec import Op, registry
-from gradbag.testing import assert_same, cast
+from gradbag import eager, errors, raw_ops
+from gradbag.eager.program import native
+from gradbag.spec import Op
+from gradbag.testing import assert_same, cast, native_ops
 from gradbag.testing.cases import usual_types
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+pytestmark = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 
 COUNTS = (2, 3, 4, 8)
 HANGS = 60.0  # seconds after which something hangs
@@ -144,11 +144,11 @@ def choices(op: Op) -> Iterator[dict[str, str]]:
 
 def run(op: Op, inputs: dict[str, Any], types: dict[str, str]) -> list[Any]:
     arrays = [cast(inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs]
-    return kernels.run(op, arrays, dict(op.attr_defaults))
+    return eager.run(op, arrays, dict(op.attr_defaults))
 
 
 # ------------------------------------------------------------------ the same for any number of threads
-@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_any_number_of_threads_gives_the_same_bits(op: Op) -> None:
     count = 0
     for label, inputs in large_inputs(op):
@@ -165,18 +165,18 @@ def test_any_number_of_threads_gives_the_same_bits(op: Op) -> None:
     assert count >= len(COUNTS) * 2
 
 
-@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_threads_give_the_bits_of_the_body(op: Op) -> None:
     native.set_num_threads(3)
     types = usual_types(op)
     for label, inputs in large_inputs(op, seed=1):
         arrays = [cast(inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs]
-        want = kernels.run_reference(op, arrays, dict(op.attr_defaults))
+        want = eager.run_reference(op, arrays, dict(op.attr_defaults))
         for arg, got, expected in zip(op.outputs, run(op, inputs, types), want, strict=True):
             assert_same(got, expected, f"{op.name} {label}: {arg.name}")
 
 
-@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_the_first_fault_is_named_for_any_number_of_threads(op: Op) -> None:
     types = usual_types(op)
     refused = 0
@@ -203,7 +203,7 @@ def test_the_first_fault_is_named_for_any_number_of_threads(op: Op) -> None:
 # ------------------------------------------------------------------ several callers
 def test_several_python_threads_share_the_pool() -> None:
     native.set_num_threads(3)
-    asked = [(op, inputs) for op in registry if op.kernel for _, inputs in large_inputs(op)]
+    asked = [(op, inputs) for op in native_ops() for _, inputs in large_inputs(op)]
     want = [run(op, inputs, usual_types(op)) for op, inputs in asked]
     start = threading.Barrier(4)
 
@@ -222,7 +222,7 @@ WARM_THEN_FORK = """
 import os, signal, sys
 import numpy as np
 from gradbag import raw_ops
-from gradbag.kernels.program import native
+from gradbag.eager.program import native
 native.set_num_threads(3)
 rng = np.random.default_rng(0)
 data = rng.standard_normal((1000, 64))
@@ -254,7 +254,7 @@ LONG_CALL = """
 import signal, sys, time
 import numpy as np
 from gradbag import raw_ops
-from gradbag.kernels.program import native
+from gradbag.eager.program import native
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell ignores it
 native.set_num_threads(int(sys.argv[1]))
 data = np.ones((64, 4096), np.float32)
@@ -320,7 +320,7 @@ def test_the_number_of_threads_can_be_set_and_is_at_least_one() -> None:
         native.set_num_threads(0)
 
 
-ASK = "from gradbag.kernels.program import native; print(native.get_num_threads(), native.simd_level())"
+ASK = "from gradbag.eager.program import native; print(native.get_num_threads(), native.simd_level())"
 
 
 @pytest.mark.slow
@@ -336,13 +336,11 @@ def test_the_environment_sets_the_number_of_threads() -> None:
 SAME_BITS = """
 import hashlib, sys
 sys.path.insert(0, sys.argv[1])
-from gradbag.kernels.program import native
-from gradbag.spec import registry
+from gradbag.eager.program import native
+
 import test_thread_pool as inputs
 digest = hashlib.sha256()
-for op in registry:
-    if not op.kernel:
-        continue
+for op in inputs.native_ops():
     for label, made in inputs.large_inputs(op):
         for types in inputs.choices(op):
             if types.get("T") != "string":

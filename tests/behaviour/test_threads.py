@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import kernels, raw_ops
-from gradbag.spec import Op, registry
-from gradbag.testing import assert_same, cases
+from gradbag import eager, raw_ops
+from gradbag.spec import Op
+from gradbag.testing import assert_same, cases, native_ops
 from gradbag.testing.cases import usual_types
 
 THREADS = 4
@@ -30,12 +30,12 @@ def at_once(function: Any, arguments: list[Any]) -> list[Any]:
         return [answer for share in shares for answer in share]
 
 
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_every_op_gives_the_same_bits_in_every_thread_from_its_first_call_on(op: Op) -> None:
     asked = list(cases(op, usual_types(op)))
-    want = [kernels.run_reference(op, case.arrays, dict(case.attrs)) for case in asked]
-    op.routes.clear()  # what an op prepares at its first call is prepared by all threads at once
-    got = at_once(lambda case: kernels.run(op, case.arrays, dict(case.attrs)), asked)
+    want = [eager.run_reference(op, case.arrays, dict(case.attrs)) for case in asked]
+    eager.prepared.of(op).routes.clear()  # what an op prepares at its first call is prepared by all threads at once
+    got = at_once(lambda case: eager.run(op, case.arrays, dict(case.attrs)), asked)
     assert len(got) == THREADS * len(asked)
     for answers, expected in zip(got, want * THREADS, strict=True):
         for answer, value in zip(answers, expected, strict=True):
@@ -56,7 +56,7 @@ def test_transforms_in_different_threads_do_not_see_each_other() -> None:
         np.testing.assert_allclose(answer, gradient(1.0) * scale**2, rtol=1e-12)
 
 
-@pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+@pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 def test_a_kernel_lets_other_threads_run() -> None:
     data = np.ones((1 << 16, 64), np.float32)
     indices = np.random.default_rng(0).integers(0, len(data), 1 << 19)

@@ -2,10 +2,10 @@
 
 import sys
 
-sys.modules["gradbag.kernels._kernels"] = None  # type: ignore[assignment]
+sys.modules["gradbag.eager._kernels"] = None  # type: ignore[assignment]
 
 
 def pytest_report_header() -> str:
-    from gradbag import kernels
+    from gradbag import eager
 
-    return f"native kernels: {'in use' if kernels.available() else 'not there'}"
+    return f"native kernels: {'in use' if eager.available() else 'not there'}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gradbag import kernels
+from gradbag import eager
 
 HERE = Path(__file__).parent
 POISON = 165  # glibc fills fresh memory with the complement, 0x5A: as a float32, 1.5365221879119872e+16
@@ -40,7 +40,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for outcome in ("passed", "failed")
     )
     if passed + failed:
-        by = "native kernels" if kernels.available() else "NumPy bodies"
+        by = "native kernels" if eager.available() else "NumPy bodies"
         terminalreporter.write_line(f"hostile corpus: {passed} of {passed + failed} cases answered as stated, by {by}")
 
 

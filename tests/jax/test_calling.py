@@ -13,7 +13,7 @@ from jax.test_util import check_grads
 import gradbag.jax
 from gradbag import InvalidArgumentError, UnsupportedTypeError, dtypes, raw_ops, spec
 from gradbag.adapters.jax import lowering
-from gradbag.kernels.program import native
+from gradbag.eager.program import native
 from gradbag.spec import registry
 
 IDS, BAGS = [0, 2, 1], [0, 0, 1]
@@ -102,9 +102,21 @@ def test_other_devices_are_refused_in_words() -> None:
         function.trace(table()).lower(lowering_platforms=("cuda",))
 
 
-def test_basic_ops_and_out_are_not_for_jax() -> None:
-    with pytest.raises(UnsupportedTypeError, match="AddV2 is a basic op, for graphs and NumPy arrays"):
-        raw_ops.AddV2(x=table(), y=table())
+def test_ops_of_arrays_are_for_jax_too_and_not_linear_ones_differentiate() -> None:
+    def product(x: Any, y: Any) -> Any:
+        return raw_ops.Mul(x=x, y=y).sum()
+
+    x, y = jnp.array([2.0, 3.0]), jnp.array(5.0)
+    for function in (product, jax.jit(product)):
+        first, second = jax.grad(function, argnums=(0, 1))(x, y)
+        assert (first.tolist(), float(second)) == ([5.0, 5.0], 5.0)
+    mixed = jax.jit(jax.grad(lambda x: jax.grad(product, argnums=1)(x, y)))(x)
+    assert mixed.tolist() == [1.0, 1.0]
+    assert float(jax.jvp(product, (x, y), (jnp.ones(2), jnp.array(1.0)))[1]) == 15.0
+    assert jax.jit(lambda *xs: raw_ops.AddN(inputs=list(xs)))(x, x, x).tolist() == [6.0, 9.0]
+
+
+def test_out_is_not_for_jax() -> None:
     with pytest.raises(ValueError, match="out must be None where an argument is ArrayImpl"):
         raw_ops.SparseSegmentSum(data=table(), indices=IDS, segment_ids=BAGS, out=np.zeros((2, 2), np.float32))
 

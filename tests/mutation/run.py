@@ -133,7 +133,7 @@ def run_subject(
 def try_source(mutant: SourceMutant, build: NativeBuild, folder: Path) -> Outcome:
     started = time.perf_counter()
     folder.mkdir(parents=True)
-    replacements = {"gradbag.kernels._kernels": build.module}
+    replacements = {"gradbag.eager._kernels": build.module}
     text = mutant.text(ROOT)
     noticed = fault = ""
     try:
@@ -141,7 +141,7 @@ def try_source(mutant: SourceMutant, build: NativeBuild, folder: Path) -> Outcom
             replacements[mutant.module] = folder / Path(mutant.file).name
             replacements[mutant.module].write_text(text, encoding="utf-8")
         else:
-            replacements["gradbag.kernels._kernels"] = build.compile(mutant.unit, mutant.file, text, folder)
+            replacements["gradbag.eager._kernels"] = build.compile(mutant.unit, mutant.file, text, folder)
         noticed, fault = run_subject(replacements, affected_ops(mutant), mutant.tests, folder)
     except BuildError as problem:
         fault = f"it does not compile: {problem}"
@@ -157,7 +157,7 @@ def unbroken_faults(build: NativeBuild, sources: list[SourceMutant], rules: list
         folder = WORK / "unbroken"
         folder.mkdir(parents=True, exist_ok=True)
         tests = ["tests/mutation/reach.py", *sorted({test for mutant in sources for test in mutant.tests})]
-        failed += run_subject({"gradbag.kernels._kernels": build.module}, registry, tests, folder)
+        failed += run_subject({"gradbag.eager._kernels": build.module}, registry, tests, folder)
     if rules:
         found = run_gradient_tests(None)
         failed.append(found.failed or ("" if found.passed else f"no test in {GRADIENT_TESTS} ran"))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from table import FEWER_TYPES, NATIVE, NUMPY
 
-from gradbag.spec import Op, registry
+from gradbag.spec import Op
+from gradbag.testing import native_ops
 
 KERNEL_TESTS = tuple(f"tests/registry/test_{name}.py" for name in ("rejects", "examples", "kernels"))
 SHORTCUT_TESTS = ("tests/registry/test_shortcuts.py",)  # sure to reach one, and quickly
@@ -59,12 +60,12 @@ def with_fewer_types(root: Path) -> dict[str, str]:
 def affected_ops(mutant: SourceMutant) -> list[Op]:
     """The ops that can tell the difference; all, if that is not known."""
     if mutant.module:
-        found = [op for op in registry if mutant.module in _modules(op)]
+        found = [op for op in native_ops() if mutant.module in _modules(op)]
     else:
         # A translation unit begins with the name of the module that declares its ops.
-        categories = {op.category for op in registry if mutant.unit.startswith(op.category)}
-        found = [op for op in registry if categories and op.category == max(categories, key=len)]
-    return found or list(registry)
+        categories = {op.category for op in native_ops() if mutant.unit.startswith(op.category)}
+        found = [op for op in native_ops() if categories and op.category == max(categories, key=len)]
+    return found or native_ops()
 
 
 def _modules(op: Op) -> set[str]:

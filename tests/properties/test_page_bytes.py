@@ -11,7 +11,7 @@ from gradbag import dtypes
 from gradbag.graph import page as pages
 from gradbag.graph import page_text, page_values
 from gradbag.graph.page_diff import diff
-from gradbag.spec import basic_registry
+from gradbag.spec import registry
 
 # ------------------------------------------------------------------ any document
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -105,7 +105,7 @@ def sound_pages(draw: Any) -> pages.Page:
             nodes[name] = {"op": "Const", "attrs": {"dtype": dtype, "value": value}}
         elif kind == "unary":
             op = draw(st.sampled_from(UNARY))
-            (port,) = basic_registry[op].input_names
+            (port,) = registry[op].input_names
             nodes[name] = {"op": op, "in": {port: first}}
         elif kind == "binary":
             nodes[name] = {"op": draw(st.sampled_from(BINARY)), "in": {"x": first, "y": source()}}

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from gradbag import pages, raw_ops
-from gradbag.ops import basic as _basic  # noqa: F401  # declares the basic ops
-from gradbag.spec import Op, basic_registry, registry
+from gradbag.spec import Op, registry
 
-every_op = pytest.mark.parametrize(
-    "op", [op for op in (*registry, *basic_registry) if pages.runs_alone(op)], ids=lambda op: op.name
-)
+every_op = pytest.mark.parametrize("op", [op for op in registry if pages.runs_alone(op)], ids=lambda op: op.name)
 
 
 @every_op

@@ -6,17 +6,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from gradbag import dtypes, kernels, raw_ops
-from gradbag.kernels.program import Program, native
-from gradbag.spec import Op, registry
-from gradbag.testing import assert_kernel_equals_body, assert_same, cases, layouts
+from gradbag import dtypes, eager, raw_ops
+from gradbag.eager.program import Program, native
+from gradbag.spec import Op
+from gradbag.testing import assert_kernel_equals_body, assert_same, cases, layouts, native_ops
 from gradbag.testing.cases import Case, type_choices, usual_types
 
-needs_kernels = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+needs_kernels = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", [op for op in registry if op.kernel], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in native_ops() if op.kernel], ids=lambda op: op.name)
 def test_a_declared_kernel_exists_for_every_dtype(op: Op) -> None:
     choices = list(type_choices(op))
     assert choices
@@ -34,7 +34,7 @@ def _exact_words(op: Op) -> set[str]:
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_kernel_equals_body(op: Op) -> None:
     count = 0
     for case in cases(op):
@@ -44,7 +44,7 @@ def test_kernel_equals_body(op: Op) -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
     """Damage every integer input at a random place: both answer alike, whatever the answer is."""
     rng = np.random.default_rng(1)
@@ -74,7 +74,7 @@ def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 def test_kernel_equals_body_at_the_edges_of_the_numbers(op: Op, name: str) -> None:
     """NaN, infinities, signed zeros, subnormal and largest numbers, among ordinary ones."""
@@ -95,7 +95,7 @@ def _with_edges(rng: np.random.Generator, array: Any, edges: list[Any], share: f
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_of_two_faults_at_one_place_kernel_and_body_tell_the_same(op: Op) -> None:
     case = next(cases(op, usual_types(op)))
     damaged = {name: array.copy() for name, array in case.inputs.items()}
@@ -111,11 +111,11 @@ def _asks_for_much(op: Op, name: str, value: int) -> bool:
     return value > 10**6 and (arg.holds is not None or name == "segment_ids")
 
 
-@pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
     count = 0
     for case in cases(op, usual_types(op)):
-        want = kernels.run(op, case.arrays, dict(case.attrs))
+        want = eager.run(op, case.arrays, dict(case.attrs))
         for name, array in case.inputs.items():
             for layout, same in layouts(array):
                 answer = _call(op, {**case.inputs, name: same})

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import arguments, dtypes, kernels, raw_ops
-from gradbag.kernels.program import Program, native
-from gradbag.spec import Op, Reject, registry
-from gradbag.testing import assert_same, cases, layouts
+from gradbag import arguments, dtypes, eager, raw_ops
+from gradbag.eager.program import Program, native
+from gradbag.spec import Op, Reject
+from gradbag.testing import assert_same, cases, layouts, native_ops
 from gradbag.testing.cases import Case, usual_types
 from gradbag.testing.oracle import outcome
 
-pytestmark = pytest.mark.skipif(not kernels.available(), reason="the native kernels are not installed")
+pytestmark = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 
-OPS = [op for op in registry if op.kernel is not None]
+OPS = [op for op in native_ops() if op.kernel is not None]
 REJECTS = [(op, reject) for op in OPS for reject in op.rejects]
 # A kernel sees these in another form than the caller's.
 CARRIED = {"bool", "string", *dtypes.QUANTIZED}
@@ -32,7 +32,7 @@ def _restored() -> Iterator[None]:
 
 
 def by_shortcut(op: Op, values: Any) -> Any:
-    return NotImplemented if op.shortcuts is None else op.shortcuts.call(tuple(values))
+    return eager.shortcut(op, tuple(values), op.attr_defaults)
 
 
 def by_call(op: Op, values: Any, attrs: Any) -> list[Any]:
@@ -44,7 +44,7 @@ def by_call(op: Op, values: Any, attrs: Any) -> list[Any]:
 def usual(op: Op) -> Case:
     """The largest sample, known to the shortcuts."""
     case = max(cases(op, usual_types(op)), key=lambda case: sum(a.size for a in case.arrays))
-    kernels.run(op, case.arrays, dict(case.attrs))
+    eager.run(op, case.arrays, dict(case.attrs))
     return case
 
 
@@ -63,7 +63,7 @@ def assert_outputs(op: Op, answer: Any, wanted: list[Any], label: str) -> None:
 def test_a_shortcut_has_the_bits_of_the_python_way(op: Op) -> None:
     taken = 0
     for case in cases(op):
-        wanted = kernels.run(op, case.arrays, dict(case.attrs))
+        wanted = eager.run(op, case.arrays, dict(case.attrs))
         answer = by_shortcut(op, case.arrays)
         has_kernel = Program(op, [dtypes.name_of(a.dtype) for a in case.arrays], native).fill is not None
         if has_kernel and CARRIED.isdisjoint(case.types.values()):
@@ -77,7 +77,7 @@ def test_a_shortcut_has_the_bits_of_the_python_way(op: Op) -> None:
 @every_op
 def test_read_only_arrays_are_taken_and_odd_layouts_are_left_to_the_python_way(op: Op) -> None:
     case = usual(op)
-    wanted = kernels.run(op, case.arrays, dict(case.attrs))
+    wanted = eager.run(op, case.arrays, dict(case.attrs))
     left = 0
     for place, array in enumerate(case.arrays):
         for label, other in layouts(array):
@@ -100,7 +100,7 @@ class Annotated(np.ndarray[Any, Any]):
 @every_op
 def test_a_subclass_is_left_to_the_python_way(op: Op) -> None:
     case = usual(op)
-    wanted = kernels.run(op, case.arrays, dict(case.attrs))
+    wanted = eager.run(op, case.arrays, dict(case.attrs))
     for place, array in enumerate(case.arrays):
         values = [*case.arrays[:place], array.view(Annotated), *case.arrays[place + 1 :]]
         assert by_shortcut(op, values) is NotImplemented
@@ -112,15 +112,15 @@ def test_a_subclass_is_left_to_the_python_way(op: Op) -> None:
 def test_all_inputs_are_taken_in_a_tuple_or_a_list_and_nothing_else(op: Op) -> None:
     arrays = usual(op).arrays
     for values in (tuple(arrays), list(arrays)):
-        assert op.shortcuts.call(values) is not NotImplemented
+        assert eager.shortcut(op, values, op.attr_defaults) is not NotImplemented
     for values in (tuple(arrays[1:]), (*arrays, arrays[0]), (), [], [None] * len(arrays), dict.fromkeys("ab"), "ab"):
-        assert op.shortcuts.call(values) is NotImplemented
+        assert eager.shortcut(op, values, op.attr_defaults) is NotImplemented
 
 
 @every_op
 def test_python_integers_are_taken_where_they_can_only_mean_one_dtype(op: Op) -> None:
     case = usual(op)
-    wanted = kernels.run(op, case.arrays, dict(case.attrs))
+    wanted = eager.run(op, case.arrays, dict(case.attrs))
     scalars = [place for place in op.held if not case.arrays[place].ndim]
     for place in scalars:
         values = list(case.arrays)
@@ -135,13 +135,13 @@ def test_python_integers_are_taken_where_they_can_only_mean_one_dtype(op: Op) ->
 def test_what_is_refused_is_left_to_the_python_way(op: Op, reject: Reject) -> None:
     attrs = dict(op.attr_defaults)
     good = arguments.to_arrays(op, list(op.example.inputs.values()))
-    kernels.run(op, good, attrs)
+    eager.run(op, good, attrs)
     assert by_shortcut(op, good) is not NotImplemented
     bad = [
         np.asarray({**op.example.inputs, **reject.change}[name]).astype(a.dtype)
         for name, a in zip(op.input_names, good, strict=True)
     ]
-    want = outcome(kernels.run, op, bad, attrs)
+    want = outcome(eager.run, op, bad, attrs)
     assert isinstance(want, str)
     assert by_shortcut(op, bad) is NotImplemented
     assert outcome(by_call, op, bad, attrs) == want
@@ -155,7 +155,7 @@ def test_the_memory_limit_holds_to_the_byte(op: Op) -> None:
 
     def refused(limit: int) -> bool:
         gradbag.set_memory_limit(limit)
-        got, want = outcome(by_call, op, case.arrays, attrs), outcome(kernels.run, op, case.arrays, attrs)
+        got, want = outcome(by_call, op, case.arrays, attrs), outcome(eager.run, op, case.arrays, attrs)
         assert isinstance(got, str) == isinstance(want, str)
         assert not isinstance(got, str) or got == want
         assert (by_shortcut(op, case.arrays) is NotImplemented) == isinstance(want, str)

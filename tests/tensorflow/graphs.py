@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from gradbag import dtypes, kernels
+from gradbag import dtypes, eager
 from gradbag.graph import Graph, Node
 from gradbag.spec import registry
 from gradbag.testing.oracle import assert_same
@@ -53,7 +53,7 @@ def assert_agrees(graph: Graph, graph_def: Any, feeds: dict[str, Array]) -> int:
         if node.op.state:
             continue
         inputs, wanted = [values[i] for i in node.inputs], [values[o] for o in node.outputs]
-        got = kernels.run(node.op, inputs, node.attrs)
+        got = eager.run(node.op, inputs, node.attrs)
         if mean_of_no_complex_numbers(node, inputs):
             continue
         if node.op.name in registry:
@@ -88,7 +88,7 @@ def assert_close(node: Node, got: Array, want: Array, inputs: list[Array]) -> No
         scale = np.abs(want)
         if node.op.name in SUMMING:
             absolute = [np.abs(a).astype(a.dtype) if dtypes.is_differentiable(a.dtype) else a for a in inputs]
-            scale = np.maximum(scale, np.abs(kernels.run(node.op, absolute, node.attrs)[0]))
+            scale = np.maximum(scale, np.abs(eager.run(node.op, absolute, node.attrs)[0]))
         if node.op.name in CANCELLING:
             scale = np.maximum(scale, np.abs(inputs[1]))
         apart = got.astype(np.clongdouble) - want.astype(np.clongdouble)

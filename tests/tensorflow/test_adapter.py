@@ -11,17 +11,16 @@ import tensorflow as tf
 import gradbag
 from gradbag import dtypes, raw_ops
 from gradbag.adapters import tensorflow as adapter
-from gradbag.spec import registry
-from gradbag.testing import assert_same, cases
+from gradbag.testing import assert_same, cases, native_ops
 from gradbag.testing.cases import type_choices, usual_types
 from gradbag.testing.gradcheck import random_like
 
 from .both import Call, to_array, to_tensor
 from .differences import DIFFERENCES
 
-COMPACT = [op for op in registry if "sparse_gradient" in op.attr_defaults]
-GRADIENTS = [op for op in registry if op.name.endswith(("Grad", "GradV2"))]  # of these TensorFlow has no gradient
-each_op = pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
+COMPACT = [op for op in native_ops() if "sparse_gradient" in op.attr_defaults]
+GRADIENTS = [op for op in native_ops() if op.name.endswith(("Grad", "GradV2"))]  # of these TensorFlow has no gradient
+each_op = pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 
 
 @pytest.fixture(params=["eager", "unknown shapes", "custom_gradient"])
@@ -234,9 +233,23 @@ def test_a_refusal_while_a_function_is_traced_is_gradbags_own():
         tf.function(lambda t: gradbag.segment_sum(t, tf.constant([0.0]), tf.constant([0])))(tf.ones([2, 1]))
 
 
-def test_basic_ops_are_not_for_tensors():
-    with pytest.raises(gradbag.UnsupportedTypeError, match=r"AddV2 .* for tensors, call tf\.raw_ops\.AddV2"):
-        raw_ops.AddV2(x=tf.constant(1.0), y=tf.constant(2.0))
+@pytest.mark.parametrize("wrapped", [lambda f: f, tf.function])
+def test_ops_of_arrays_are_for_tensors_too_and_not_linear_ones_differentiate(wrapped):
+    x, y = tf.constant([2.0, 3.0]), tf.constant(5.0)
+
+    @wrapped
+    def derivatives():
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch([x, y])
+                product = tf.reduce_sum(raw_ops.Mul(x=x, y=y))
+            first, second = tape.gradient(product, [x, y])
+        return first, second, outer.gradient(second, x)
+
+    first, second, mixed = derivatives()
+    assert (first.numpy().tolist(), float(second), mixed.numpy().tolist()) == ([5.0, 5.0], 5.0, [1.0, 1.0])
+    assert raw_ops.AddN(inputs=[x, x, x]).numpy().tolist() == [6.0, 9.0]
 
 
 def test_out_is_for_arrays():

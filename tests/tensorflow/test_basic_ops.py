@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from gradbag import arguments, attributes, dtypes, raw_ops
-from gradbag.spec import basic_registry
-from gradbag.testing import assert_same, cases
+from gradbag.spec import registry
+from gradbag.testing import array_ops, assert_same, cases
 
 from .both import Call, Refused, in_a_graph, ours, theirs
 
 assert raw_ops.AddV2  # asking for a basic op loads them all
-EAGER = [op for op in basic_registry if op.name not in ("Placeholder", "VariableV2", "Variable")]
+EAGER = [op for op in array_ops() if op.name not in ("Placeholder", "VariableV2", "Variable")]
 REJECTS = [(op, reject) for op in EAGER for reject in op.rejects]
 
 # The themes whose ops only move values: every bit is the same.
@@ -104,7 +104,7 @@ def _magnitude(value):
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_tensorflow_really_differs(name):
-    op = basic_registry[name]
+    op = registry[name]
     calls = [Call(op, dict(case.inputs), dict(case.attrs)) for case in cases(op)]
     shown = [call for call in calls if DIFFERENT[name](call)]
     outputs = [(ours(call)[arg.name], answer(call)[arg.name]) for call in shown for arg in op.outputs]
@@ -138,7 +138,7 @@ def test_tensorflow_refuses_too(op, reject):
 
 def test_of_equal_values_the_first_is_the_largest():
     """Not among the samples, for there is no derivative."""
-    top = basic_registry["TopKV2"]
+    top = registry["TopKV2"]
     values = np.array([[2, 5, 5, 1, 5], [0, 0, 0, 0, 0]], np.float32)
     call = Call(top, {"input": values, "k": np.array(3, np.int32)}, attributes.normal(top, {}))
     mine, other = ours(call), theirs(call)
@@ -147,7 +147,7 @@ def test_of_equal_values_the_first_is_the_largest():
 
 
 def test_nan_equals_no_other_and_the_zeros_equal_each_other():
-    unique = basic_registry["Unique"]
+    unique = registry["Unique"]
     call = Call(unique, {"x": np.array([np.nan, 1, np.nan, 0.0, -0.0], np.float32)}, attributes.normal(unique, {}))
     mine, other = ours(call), theirs(call)
     for name in ("y", "idx"):

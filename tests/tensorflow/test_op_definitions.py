@@ -7,12 +7,13 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from gradbag import raw_ops
-from gradbag.spec import REQUIRED, basic_registry, registry
+from gradbag.spec import REQUIRED, registry
+from gradbag.testing import array_ops
 
 from .both import RENAMED
 
 assert raw_ops.AddV2  # asking for a basic op loads them all
-OPS = [*registry, *basic_registry]
+OPS = list(registry)
 KINDS = {"list(int)": "ints"}
 
 every_op = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
@@ -83,7 +84,7 @@ def test_a_call_takes_the_same_arguments_in_the_same_order(op):
     assert [RENAMED.get((op.name, name), name) for name in (*op.input_names, *op.attr_defaults)] == known
 
 
-@pytest.mark.parametrize("op", basic_registry, ids=lambda op: op.name)  # the sparse ops take more, and say so
+@pytest.mark.parametrize("op", array_ops(), ids=lambda op: op.name)  # the sparse ops take more, and say so
 def test_the_dtypes_are_among_those_that_tensorflow_allows(op):
     attrs = {a.name: a for a in definition(op).attr}
     for variable, names in op.types.items():

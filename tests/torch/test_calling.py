@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import gradbag
-from gradbag import UnsupportedTypeError, dtypes, raw_ops, spec
+from gradbag import UnsupportedTypeError, dtypes, eager, raw_ops, spec
 from gradbag.spec import registry
 
 IDS, BAGS = torch.tensor([0, 2, 1]), torch.tensor([0, 0, 1])
@@ -67,17 +67,14 @@ def test_out_takes_no_tensors() -> None:
         raw_ops.SparseSegmentSum(data=table(), indices=IDS, segment_ids=BAGS, out=np.zeros((2, 2), np.float32))
 
 
-def test_basic_ops_are_not_for_tensors() -> None:
-    with pytest.raises(UnsupportedTypeError, match="AddV2 is a basic op, for graphs and NumPy arrays"):
-        raw_ops.AddV2(x=table(), y=table())
-
-
-def test_gradient_rules_need_no_basic_op() -> None:
-    """Else the registry's tests in PyTorch could not pass; here the message that says so."""
-    from gradbag.adapters.torch.operators import _ops
-
-    with pytest.raises(AttributeError, match="there is no sparse op 'AddV2'"):
-        _ops.AddV2  # noqa: B018
+def test_ops_of_arrays_are_for_tensors_too_and_not_linear_ones_differentiate() -> None:
+    x, y = torch.tensor([2.0, 3.0], requires_grad=True), torch.tensor(5.0, requires_grad=True)
+    product = raw_ops.Mul(x=x, y=y)
+    gradients = torch.autograd.grad(product.sum(), [x, y], create_graph=True)
+    assert [g.tolist() for g in gradients] == [[5.0, 5.0], 5.0]
+    (mixed,) = torch.autograd.grad(gradients[1], x)
+    assert mixed.tolist() == [1.0, 1.0]
+    assert raw_ops.AddN(inputs=[x, x, x]).tolist() == [6.0, 9.0]
 
 
 def test_an_op_that_is_declared_later_is_there_too() -> None:
@@ -113,9 +110,9 @@ def test_memory_is_shared_not_copied() -> None:
         seen.append(values[0].__array_interface__["data"][0])
         return original(op, values, attrs)
 
-    original = raw_ops.apply
+    original = eager.shortcut
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(raw_ops, "apply", spy)
+        patch.setattr(eager, "shortcut", spy)
         torch.ops.gradbag.sparse_segment_sum(data, IDS, BAGS)
     assert op.kernel is not None
     assert seen == [data.data_ptr()]

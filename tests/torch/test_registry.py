@@ -11,11 +11,11 @@ from torch.testing._internal.optests import aot_autograd_check
 from gradbag import dtypes, raw_ops
 from gradbag.adapters.torch import views
 from gradbag.spec import Op, registry
-from gradbag.testing import assert_same, cases
+from gradbag.testing import assert_same, cases, native_ops
 from gradbag.testing.cases import Case, type_choices, usual_types
 
-every_op = pytest.mark.parametrize("op", registry, ids=lambda op: op.name)
-FORMS = [(op, form) for op in registry for form in (["tensors", "sizes"] if op.held else ["tensors"])]
+every_op = pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+FORMS = [(op, form) for op in native_ops() for form in (["tensors", "sizes"] if op.held else ["tensors"])]
 every_form = pytest.mark.parametrize(("op", "form"), FORMS, ids=lambda v: v if isinstance(v, str) else v.name)
 
 

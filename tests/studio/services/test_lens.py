@@ -16,7 +16,7 @@ from gradbag.graph.graph import Graph
 from gradbag.graph.lens_node import Budget, Call
 from gradbag.graph.page_graph import Drawn, draw
 from gradbag.graph.session import ClientSession
-from gradbag.spec import Op, basic_registry
+from gradbag.spec import Op, registry
 from gradbag.studio.services.catalogue import declared_ops
 from gradbag.testing.cases import Case, cases, usual_types
 
@@ -238,7 +238,7 @@ def call_of(case: Case) -> Call | None:
     sources = []
     for place, array in enumerate(case.arrays):
         attrs = {"value": array, "dtype": dtypes.name_of(array.dtype)}
-        sources.append(graph.add(basic_registry["Const"], f"input{place}", (), attrs).outputs[0])
+        sources.append(graph.add(registry["Const"], f"input{place}", (), attrs).outputs[0])
     node = graph.add(case.op, "n", sources, case.attrs)
     outputs = ClientSession(graph).run(fetches=node.outputs)
     small = sum(output.size for output in outputs) <= 60
