@@ -8,7 +8,6 @@ import { download, pngOf } from "../page/picture";
 import { sound } from "../page/sound";
 import { IDLE, NOTHING, untitled } from "./initial";
 import type { GetState, SetState } from "./parts";
-import { CLIENT, received, reconnected } from "./running";
 import type { Actions, FileState } from "./types";
 
 type Files = Pick<
@@ -171,13 +170,13 @@ export function files(set: SetState, get: GetState): Files {
         const catalogue = await api.catalogue();
         set({ session, catalogue, ops: new Map(catalogue.ops.map((op) => [op.name, op])) });
         let before = true;
-        listen(() => get().session?.key ?? "", CLIENT, {
-          event: (event) => received(set, get, event),
+        listen(() => get().session?.key ?? "", get().client, {
+          event: (event) => get().received(event),
           state: (open) => {
             set({ connection: open ? "open" : "lost" });
             if (!open) void stillKnown();
             if (open && !before) {
-              reconnected(set, get);
+              get().reconnected();
               void get().loadFiles();
             }
             before = open;

@@ -14,6 +14,7 @@ import type {
   Problem,
   Session,
   Side,
+  StudioEvent,
   Value,
 } from "../api/types";
 import type { History } from "../page/history";
@@ -115,6 +116,7 @@ export type FileState = {
 export type Connection = "connecting" | "open" | "lost" | "ended"; // ended: another studio answers, which does not know this tab
 
 export type State = {
+  client: string; // whom the server tells of the runs asked for here
   session: Session | null;
   catalogue: Catalogue | null;
   ops: ReadonlyMap<string, OpInfo>; // the catalogue by name
@@ -179,6 +181,8 @@ export type Actions = {
   runStep(): Promise<void>;
   runLoop(steps: number): Promise<void>;
   stop(): Promise<void>;
+  received(event: StudioEvent): void; // from the socket
+  reconnected(): void; // the socket is back: what a run said meanwhile is lost
   setLoopSteps(steps: number): void;
   setRunName(name: string): void;
 
