@@ -79,6 +79,21 @@ export function sheetOf(shape: readonly number[], slice: readonly number[]): She
   return { rows, columns, base: base * rows * columns };
 }
 
+export function offsetOf(sheet: Sheet, at: Place): number {
+  return sheet.base + at.row * sheet.columns + at.column;
+}
+
+export type Size = Pick<Sheet, "rows" | "columns">;
+
+export function clamp(place: number, length: number): number {
+  return Math.max(0, Math.min(place, length - 1));
+}
+
+/** The place of a sheet that is nearest. */
+export function within({ rows, columns }: Size, row: number, column: number): Place {
+  return { row: clamp(row, rows), column: clamp(column, columns) };
+}
+
 /** The element's index in words: "[2, 0, 1]". */
 export function indexOf(shape: readonly number[], slice: readonly number[], at: Place): number[] {
   if (shape.length === 0) return [];
@@ -115,7 +130,7 @@ export function setTexts(model: Model, sheet: Sheet, at: Place, texts: readonly 
     for (const [column, text] of line.entries()) {
       const place: Place = { row: at.row + row, column: at.column + column };
       if (place.row >= sheet.rows || place.column >= sheet.columns) continue;
-      made[sheet.base + place.row * sheet.columns + place.column] = text;
+      made[offsetOf(sheet, place)] = text;
     }
   }
   return { ...model, texts: made };
