@@ -4,9 +4,9 @@ import { memo, useMemo } from "react";
 import { useStudio } from "../store";
 import { type Family, familyOf } from "./dtype";
 import { HEAD, ROW } from "./geometry";
-import type { BlockNode, NoteNode, WireEdge } from "./nodes";
+import type { OwnItem, WireEdge } from "./nodes";
 
-type Props = { items: readonly (BlockNode | NoteNode)[]; edges: readonly WireEdge[] };
+type Props = { items: readonly OwnItem[]; edges: readonly WireEdge[] };
 
 export const FarWires = memo(function FarWires({ items, edges }: Props) {
   const check = useStudio((s) => s.check);

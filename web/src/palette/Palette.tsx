@@ -1,7 +1,7 @@
 // The side list of blocks, by category; a search narrows it.
 import { useMemo, useState } from "react";
 import type { OpInfo } from "../api/types";
-import { placeOnPage } from "../canvas/view";
+import { DRAGGED_OP, placeOnPage } from "../canvas/view";
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
 import { useFinder } from "./useFinder";
@@ -68,7 +68,7 @@ function OpRow({ op, category }: { op: OpInfo; category?: boolean }) {
         draggable
         title={op.summary}
         onDragStart={(event) => {
-          event.dataTransfer.setData("application/x-gradbag-op", op.name);
+          event.dataTransfer.setData(DRAGGED_OP, op.name);
           event.dataTransfer.effectAllowed = "copy";
         }}
         onClick={() => useStudio.getState().addBlock(op.name, placeOnPage(middle()))}
