@@ -1,18 +1,17 @@
 // A dot with its label: wired, or with a literal typed right into it.
 import { Handle, Position } from "@xyflow/react";
 import { type KeyboardEvent, memo, type PointerEvent } from "react";
-import type { Argument, Side, Slot } from "../api/types";
+import type { Argument, Slot } from "../api/types";
 import { isLink } from "../page/links";
 import { useStudio } from "../store";
+import type { PortPlace } from "../store/types";
 import { Icon } from "../toolbar/Icon";
 import { literalText, parseLiteral } from "../values/parse";
 import { familyOf, slotText } from "./dtype";
 import { TypedField } from "./TypedField";
 
-type Place = { node: string; port: string; side: Side };
-
 /** Click-click wiring: the first click picks a wire up, the second puts it down where it fits. */
-async function press(place: Place, way: "click" | "keys"): Promise<void> {
+async function press(place: PortPlace, way: "click" | "keys"): Promise<void> {
   const studio = useStudio.getState();
   const held = studio.wiring;
   if (!held || held.side === place.side) {
@@ -20,12 +19,10 @@ async function press(place: Place, way: "click" | "keys"): Promise<void> {
     if (way === "keys") studio.openDialog({ kind: "connect", from: place });
     return studio.pickUp(place, way);
   }
-  const [from, to] = held.side === "output" ? [held, place] : [place, held];
-  const done = await studio.connect(`${from.node}.${from.port}`, to.node, to.port);
-  if (done) useStudio.getState().putDown();
+  if (await studio.join(held, place)) studio.putDown();
 }
 
-function useFit(place: Place): { held: boolean; own: boolean; why: string } {
+function useFit(place: PortPlace): { held: boolean; own: boolean; why: string } {
   const own = useStudio(
     (s) => s.wiring?.node === place.node && s.wiring.port === place.port && s.wiring.side === place.side,
   );
@@ -41,7 +38,7 @@ function hover(event: PointerEvent<HTMLElement>, why: string): void {
   );
 }
 
-type DotProps = { place: Place; slot: Slot | undefined; label: string; wired: boolean; focusable: boolean };
+type DotProps = { place: PortPlace; slot: Slot | undefined; label: string; wired: boolean; focusable: boolean };
 
 const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps) {
   const { held, own, why } = useFit(place);
@@ -98,7 +95,7 @@ type InputProps = {
 export const InputPort = memo(function InputPort(props: InputProps) {
   const { node, port, label, argument, slot, problem, adder } = props;
   const wired = isLink(argument);
-  const place: Place = { node, port, side: "input" };
+  const place: PortPlace = { node, port, side: "input" };
   return (
     <div className={`port input${problem ? " bad" : ""}${wired ? " wired" : ""}${adder ? " adder" : ""}`}>
       <Dot place={place} slot={slot} label={label} wired={wired} focusable={props.selected} />

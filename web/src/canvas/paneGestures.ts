@@ -1,13 +1,17 @@
 // What the mouse does on the empty canvas, and where it is.
 import type { DragEvent, MouseEvent, PointerEvent } from "react";
+import type { Point } from "../api/types";
 import { useStudio } from "../store";
-import { canvasView, DRAGGED_OP, placeOnPage } from "./view";
+import { canvasView, DRAGGED_OP, placeOnPage, placeOnScreen } from "./view";
+
+export function openSearch(at: Point = placeOnScreen()): void {
+  useStudio.getState().openQuick({ at, position: placeOnPage(at), wiring: null });
+}
 
 export const paneGestures = {
   onDoubleClick({ target, clientX, clientY }: MouseEvent) {
     if (!(target instanceof Element) || !target.classList.contains("react-flow__pane")) return;
-    const position = placeOnPage([clientX, clientY]);
-    useStudio.getState().openQuick({ at: [clientX, clientY], position, wiring: null });
+    openSearch([clientX, clientY]);
   },
   onDragOver(event: DragEvent) {
     if (!event.dataTransfer.types.includes(DRAGGED_OP)) return;

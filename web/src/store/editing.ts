@@ -21,6 +21,7 @@ type Editing = Pick<
   | "disconnect"
   | "addBlock"
   | "removeSelection"
+  | "fragment"
   | "copy"
   | "cut"
   | "paste"
@@ -129,11 +130,16 @@ export function editing(set: SetState, get: GetState): Editing {
       get().say("Deleted");
     },
 
-    async copy() {
+    fragment() {
       const { selection, document, file } = get();
-      if (!selection.nodes.length && !selection.notes.length) return;
-      await navigator.clipboard.writeText(fragmentOf(document, selection, file.journal));
-      get().say(`Copied ${counted(selection.nodes.length, "block")}`);
+      const some = selection.nodes.length || selection.notes.length;
+      return some ? fragmentOf(document, selection, file.journal) : "";
+    },
+    async copy() {
+      const text = get().fragment();
+      if (!text) return;
+      await navigator.clipboard.writeText(text);
+      get().say(`Copied ${counted(get().selection.nodes.length, "block")}`);
     },
     async cut() {
       await get().copy();
@@ -147,8 +153,8 @@ export function editing(set: SetState, get: GetState): Editing {
       }
     },
     duplicate() {
-      const { selection, document, file } = get();
-      if (selection.nodes.length || selection.notes.length) paste(fragmentOf(document, selection, file.journal));
+      const text = get().fragment();
+      if (text) paste(text);
     },
 
     groupSelection() {

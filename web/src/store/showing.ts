@@ -12,6 +12,7 @@ type Showing = Pick<
   | "closeQuick"
   | "showHelp"
   | "bringIntoView"
+  | "goTo"
   | "say"
   | "toast"
   | "dropToast"
@@ -39,6 +40,10 @@ export function showing(set: SetState, get: GetState): Showing {
     showHelp: (op) => set((state) => ({ panel: { ...state.panel, right: "help", rightOpen: true, helpOp: op } })),
     bringIntoView: (nodes, readable = false) =>
       set((state) => ({ focusRequest: { nodes, readable, count: (state.focusRequest?.count ?? 0) + 1 } })),
+    goTo(node) {
+      get().select({ nodes: [node] });
+      get().bringIntoView([node]);
+    },
     say: (text) => set({ spoken: text }),
     toast(tone, text) {
       const id = ++toasts;

@@ -160,6 +160,7 @@ export type Actions = {
   disconnect(node: string, port: string): void;
   addBlock(op: string, position: Point, connectTo?: { wiring: PortPlace; port: string }): string | null;
   removeSelection(): void;
+  fragment(): string; // what is selected, as text; "" if that is nothing
   copy(): Promise<void>;
   cut(): Promise<void>;
   paste(text?: string): Promise<void>;
@@ -170,6 +171,7 @@ export type Actions = {
   differentiate(output: string, inputs: string[]): Promise<boolean>;
 
   // -------------------------------------------------------------- wires
+  join(place: PortPlace, other: Omit<PortPlace, "side">): Promise<boolean>; // the same, whichever is the output
   pickUp(place: PortPlace, way: Wiring["way"]): Promise<void>;
   putDown(): void;
   refusal(place: PortPlace): string; // why the wire in hand does not fit there; "" when it does, or when nothing is known yet
@@ -215,6 +217,7 @@ export type Actions = {
   closeQuick(): void;
   showHelp(op: string): void;
   bringIntoView(nodes: string[], readable?: boolean): void; // no nodes: all; readable: rather a part than too small
+  goTo(node: string): void; // selects a block and brings it into view
   say(text: string): void; // to the live region
   toast(tone: Toast["tone"], text: string): void;
   dropToast(id: number): void;

@@ -6,7 +6,7 @@ import { argumentAt, cycleOf, isLink, outputName, sourceOf, splitPort, splitSour
 import type { GetState, SetState } from "./parts";
 import type { Actions, PortPlace } from "./types";
 
-type WiringActions = Pick<Actions, "connect" | "pickUp" | "putDown" | "refusal">;
+type WiringActions = Pick<Actions, "connect" | "join" | "pickUp" | "putDown" | "refusal">;
 
 export function wiring(set: SetState, get: GetState): WiringActions {
   let asked: { document: Document; place: string; answer: Promise<Fits> } | null = null;
@@ -50,6 +50,11 @@ export function wiring(set: SetState, get: GetState): WiringActions {
       get().edit(`connect ${source} to ${node}.${port}`, connect(node, port, source));
       get().say(`Connected ${source} to ${node}.${port}`);
       return true;
+    },
+
+    join(place, other) {
+      const [from, to] = place.side === "output" ? [place, other] : [other, place];
+      return get().connect(`${from.node}.${from.port}`, to.node, to.port);
     },
 
     async pickUp(place, way) {

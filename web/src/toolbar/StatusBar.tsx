@@ -115,10 +115,7 @@ function Problems() {
               type="button"
               className="problem"
               disabled={!problem.node}
-              onClick={() => {
-                studio().select({ nodes: [problem.node] });
-                studio().bringIntoView([problem.node]);
-              }}
+              onClick={() => studio().goTo(problem.node)}
             >
               <b>{[problem.node, problem.port].filter(Boolean).join(".") || "page"}</b> {problem.text}
             </button>
