@@ -2,11 +2,12 @@
 import { Handle, Position } from "@xyflow/react";
 import { type KeyboardEvent, memo, type PointerEvent } from "react";
 import type { Argument, Slot } from "../api/types";
+import { GridButton } from "../dialogs/GridButton";
 import { isLink } from "../page/links";
 import { useStudio } from "../store";
 import type { PortPlace } from "../store/types";
 import { Icon } from "../toolbar/Icon";
-import { literalText, parseLiteral } from "../values/parse";
+import { literalText, parseArgument } from "../values/parse";
 import { familyOf, slotText } from "./dtype";
 import { TypedField } from "./TypedField";
 
@@ -130,26 +131,19 @@ export const InputPort = memo(function InputPort(props: InputProps) {
 });
 
 function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
-  const { setLiteral, openDialog } = useStudio.getState();
   return (
     <TypedField
       label={`${label} of ${node}`}
       shown={argument === undefined ? "" : literalText(argument)}
       problem={problem}
       placeholder="value or wire"
-      onText={(text) =>
-        setLiteral(node, port, text.trim() === "" ? undefined : parseLiteral(text, slot?.dtype ?? dtype))
-      }
+      onText={(text) => useStudio.getState().setLiteral(node, port, parseArgument(text, slot?.dtype ?? dtype))}
     >
-      <button
-        type="button"
+      <GridButton
         className="ghost tiny grid-button"
-        title="Edit as a grid"
-        aria-label={`Edit ${label} of ${node} as a grid`}
-        onClick={() => openDialog({ kind: "grid", target: { node, kind: "port", name: port } })}
-      >
-        <Icon name="grid" />
-      </button>
+        what={`${label} of ${node}`}
+        target={{ node, kind: "port", name: port }}
+      />
     </TypedField>
   );
 }

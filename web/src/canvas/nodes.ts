@@ -95,16 +95,21 @@ export function itemsOf({ document, ops, results, selection }: Sources, before: 
   return [...blocks, ...notes];
 }
 
+/** How far below a block's top the middle of a row is. */
+export function rowMiddle(place: number): number {
+  return HEAD + ROW * (place + 0.5);
+}
+
 /** Where the dots are, so that wires to blocks out of sight can be drawn. */
 function handlesOf(box: Box): BlockNode["handles"] {
-  const middle = (place: number) => HEAD + ROW * (place + 0.5) - DOT / 2;
+  const top = (place: number) => rowMiddle(place) - DOT / 2;
   return [
     ...box.rows.inputs.map((row, place) => ({
       id: row.port,
       type: "target" as const,
       position: Position.Left,
       x: 1 - DOT / 2,
-      y: middle(place),
+      y: top(place),
       width: DOT,
       height: DOT,
     })),
@@ -113,7 +118,7 @@ function handlesOf(box: Box): BlockNode["handles"] {
       type: "source" as const,
       position: Position.Right,
       x: box.width - 1 - DOT / 2,
-      y: middle(place),
+      y: top(place),
       width: DOT,
       height: DOT,
     })),

@@ -1,4 +1,5 @@
 import { type ReactNode, useId } from "react";
+import type { Problem } from "../api/types";
 import { useDraft } from "../values/useDraft";
 
 type Props = {
@@ -52,4 +53,12 @@ export function Field({ label, name, text, hint, placeholder, problem, onText, c
       )}
     </div>
   );
+}
+
+/** All that is wrong at a port or a setting. */
+export function problemAt(problems: readonly Problem[], port: string): string {
+  return problems
+    .filter((one) => one.port === port)
+    .map((one) => one.text)
+    .join(" ");
 }

@@ -6,7 +6,7 @@ import { rowsOf } from "../canvas/geometry";
 import { argumentAt, isLink } from "../page/links";
 import { nodeState, useStudio } from "../store";
 import { counted } from "../store/editing";
-import { literalText, parseLiteral } from "../values/parse";
+import { literalText, parseArgument } from "../values/parse";
 
 type Line =
   | { kind: "block"; id: string; node: string; open: boolean }
@@ -189,7 +189,7 @@ function LineField({ line, onDone }: { line: Extract<Line, { kind: "input" }>; o
   const dtype = useStudio((s) => s.check?.nodes[line.node]?.inputs[line.port]?.dtype ?? "");
   const commit = () => {
     try {
-      const literal = text.trim() === "" ? undefined : parseLiteral(text, dtype);
+      const literal = parseArgument(text, dtype);
       if (literal !== undefined || !isLink(line.argument))
         useStudio.getState().setLiteral(line.node, line.port, literal);
       onDone();

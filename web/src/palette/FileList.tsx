@@ -1,6 +1,7 @@
 // The pages of the folder, the examples, and work that a crash left behind.
 import type { FileInfo } from "../api/types";
 import { useStudio } from "../store";
+import { bareName } from "../store/files";
 import { Icon } from "../toolbar/Icon";
 import { pickFile } from "../toolbar/Toolbar";
 
@@ -79,7 +80,7 @@ export function FileList() {
 
 function FileRow({ file, open, editable }: { file: FileInfo; open: boolean; editable: boolean }) {
   const studio = useStudio.getState;
-  const short = file.path.replace(/^example:/, "").replace(/\.page\.json$/, "");
+  const short = bareName(file.path.replace(/^example:/, ""));
   return (
     <li className={`file-row${open ? " open" : ""}`}>
       <button

@@ -34,6 +34,11 @@ export function isExample(path: string | null): boolean {
   return path?.startsWith("example:") ?? false;
 }
 
+/** A path without the extension, or with another ending in its place. */
+export function bareName(path: string, ending = ""): string {
+  return path.endsWith(EXTENSION) ? path.slice(0, -EXTENSION.length) + ending : path;
+}
+
 /** A file name as typed, with the extension. */
 export function fileName(typed: string): string {
   const name = typed.trim();
@@ -63,8 +68,7 @@ export function files(set: SetState, get: GetState): Files {
       checkedDocument: null,
       problemsOf: new Map(),
     });
-    const hash = file.path ? `#page=${encodeURIComponent(file.path)}` : "";
-    history.replaceState(null, "", `${location.pathname}${hash}`);
+    address(file.path);
     get().bringIntoView([], true);
   };
 
@@ -132,7 +136,7 @@ export function files(set: SetState, get: GetState): Files {
         };
       });
       if (file.journal !== path) void api.discard(file.journal).catch(() => undefined);
-      history.replaceState(null, "", `${location.pathname}#page=${encodeURIComponent(path)}`);
+      address(path);
       get().say(`Saved ${path}`);
       void get().loadFiles();
       return true;
@@ -279,7 +283,7 @@ export function files(set: SetState, get: GetState): Files {
         await api.rename(path, name);
         if (get().file.path === path) {
           set({ file: { ...get().file, path: name, journal: name } });
-          history.replaceState(null, "", `${location.pathname}#page=${encodeURIComponent(name)}`);
+          address(name);
         }
         get().closeDialog();
         await get().loadFiles();
@@ -335,6 +339,11 @@ export function files(set: SetState, get: GetState): Files {
       }
     },
   };
+}
+
+/** The tab's address names the page, so that loading it again opens the same. */
+function address(path: string | null): void {
+  history.replaceState(null, "", `${location.pathname}${path ? `#page=${encodeURIComponent(path)}` : ""}`);
 }
 
 function currentOf(body: unknown): { page: Document; version: string } | null {
