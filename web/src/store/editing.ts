@@ -10,29 +10,7 @@ import { NOTHING } from "./initial";
 import type { GetState, SetState } from "./parts";
 import type { Actions, Selection } from "./types";
 
-type Editing = Pick<
-  Actions,
-  | "edit"
-  | "undo"
-  | "redo"
-  | "select"
-  | "setLiteral"
-  | "setAttr"
-  | "disconnect"
-  | "addBlock"
-  | "removeSelection"
-  | "fragment"
-  | "copy"
-  | "cut"
-  | "paste"
-  | "duplicate"
-  | "groupSelection"
-  | "addNote"
-  | "tidy"
-  | "differentiate"
->;
-
-export function editing(set: SetState, get: GetState): Editing {
+export function editing(set: SetState, get: GetState) {
   const turn = (turned: Turned | null, verb: string) => {
     if (!turned) return;
     set((state) => ({
@@ -200,7 +178,7 @@ export function editing(set: SetState, get: GetState): Editing {
         return false;
       }
     },
-  };
+  } satisfies Partial<Actions>;
 }
 
 /** What of a selection is still in the document. */

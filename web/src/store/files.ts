@@ -10,24 +10,6 @@ import { IDLE, NOTHING, untitled } from "./initial";
 import type { GetState, SetState } from "./parts";
 import type { Actions, FileState } from "./types";
 
-type Files = Pick<
-  Actions,
-  | "start"
-  | "loadFiles"
-  | "newPage"
-  | "openPath"
-  | "openDropped"
-  | "save"
-  | "saveAs"
-  | "resolveConflict"
-  | "resolveRecovery"
-  | "renameFile"
-  | "deleteFile"
-  | "discardJournal"
-  | "trust"
-  | "exportAs"
->;
-
 export const EXTENSION = ".page.json";
 
 export function isExample(path: string | null): boolean {
@@ -45,7 +27,7 @@ export function fileName(typed: string): string {
   return name.endsWith(EXTENSION) ? name : `${name.replace(/\.json$/, "")}${EXTENSION}`;
 }
 
-export function files(set: SetState, get: GetState): Files {
+export function files(set: SetState, get: GetState) {
   let started = false;
   const show = (document: Document, file: FileState) => {
     const left = get();
@@ -338,7 +320,7 @@ export function files(set: SetState, get: GetState): Files {
         get().toast("danger", `Not exported: ${reason(problem)}`);
       }
     },
-  };
+  } satisfies Partial<Actions>;
 }
 
 /** The tab's address names the page, so that loading it again opens the same. */

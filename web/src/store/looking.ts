@@ -3,7 +3,7 @@ import { api, reason } from "../api/client";
 import type { GetState, SetState } from "./parts";
 import type { Actions, LensState } from "./types";
 
-export function looking(set: SetState, get: GetState): Pick<Actions, "look" | "closeLens"> {
+export function looking(set: SetState, get: GetState) {
   return {
     async look(node, port, index) {
       const { document, file } = get();
@@ -19,5 +19,5 @@ export function looking(set: SetState, get: GetState): Pick<Actions, "look" | "c
       }
     },
     closeLens: () => set({ lens: null }),
-  };
+  } satisfies Partial<Actions>;
 }

@@ -7,21 +7,7 @@ import type { GetState, SetState } from "./parts";
 import { told } from "./results";
 import type { Actions, Result, RunState, Store } from "./types";
 
-type Running = Pick<
-  Actions,
-  | "runAll"
-  | "runNamed"
-  | "runTo"
-  | "runStep"
-  | "runLoop"
-  | "stop"
-  | "received"
-  | "reconnected"
-  | "setLoopSteps"
-  | "setRunName"
->;
-
-export function running(set: SetState, get: GetState): Running {
+export function running(set: SetState, get: GetState) {
   let waiting: StudioEvent[] = []; // for the next frame
   let unclaimed: StudioEvent[] = []; // of a run whose id has not come yet
   let asking = 0;
@@ -172,7 +158,7 @@ export function running(set: SetState, get: GetState): Running {
 
     setRunName: (name) => set({ runName: name }),
     setLoopSteps: (steps) => set({ loopSteps: Math.max(1, Math.min(1_000_000, Math.round(steps) || 1)) }),
-  };
+  } satisfies Partial<Actions>;
 }
 
 function isBusy({ state }: RunState): boolean {

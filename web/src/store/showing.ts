@@ -2,25 +2,9 @@
 import type { GetState, SetState } from "./parts";
 import type { Actions } from "./types";
 
-type Showing = Pick<
-  Actions,
-  | "setPanel"
-  | "setTheme"
-  | "openDialog"
-  | "closeDialog"
-  | "openQuick"
-  | "closeQuick"
-  | "showHelp"
-  | "bringIntoView"
-  | "goTo"
-  | "say"
-  | "toast"
-  | "dropToast"
->;
-
 const TOAST_FOR = 7000;
 
-export function showing(set: SetState, get: GetState): Showing {
+export function showing(set: SetState, get: GetState) {
   let toasts = 0;
   return {
     setPanel: (panel) => set((state) => ({ panel: { ...state.panel, ...panel } })),
@@ -53,5 +37,5 @@ export function showing(set: SetState, get: GetState): Showing {
       setTimeout(() => get().dropToast(id), TOAST_FOR);
     },
     dropToast: (id) => set((state) => ({ toasts: state.toasts.filter((toast) => toast.id !== id) })),
-  };
+  } satisfies Partial<Actions>;
 }
