@@ -7,7 +7,7 @@ import { argumentAt } from "../page/links";
 import { hintOf, onlyDtype } from "../page/ports";
 import { nodeState, useStudio } from "../store";
 import type { LensState, NodeState, Result } from "../store/types";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
 import { Far } from "./far";
@@ -127,27 +127,21 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
         </div>
         <Badge state={state} seconds={result?.seconds ?? 0} />
         <div className="block-actions nodrag">
-          <button
-            type="button"
-            className="ghost tiny"
-            tabIndex={selected ? 0 : -1}
+          <IconButton
+            icon="run"
+            label={`Run up to ${name}`}
             title="Run up to here (Shift+Enter)"
-            aria-label={`Run up to ${name}`}
+            tabIndex={selected ? 0 : -1}
             onClick={() => void useStudio.getState().runTo([name])}
-          >
-            <Icon name="run" />
-          </button>
+          />
           {op && (
-            <button
-              type="button"
-              className="ghost tiny"
-              tabIndex={selected ? 0 : -1}
+            <IconButton
+              icon="help"
+              label={`Help on ${op.title}`}
               title={`What ${op.title} does (F1)`}
-              aria-label={`Help on ${op.title}`}
+              tabIndex={selected ? 0 : -1}
               onClick={() => useStudio.getState().showHelp(op.name)}
-            >
-              <Icon name="help" />
-            </button>
+            />
           )}
         </div>
       </div>

@@ -3,7 +3,7 @@ import { type NodeProps, NodeResizer } from "@xyflow/react";
 import { memo, useEffect, useRef } from "react";
 import { setGroup, setNote } from "../page/edits";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { useDraft } from "../values/useDraft";
 import type { GroupNode, NoteNode } from "./nodes";
 
@@ -51,15 +51,13 @@ export const Frame = memo(function Frame({ data, selected }: NodeProps<GroupNode
               label={group.title}
               onPick={(color) => edit("colour the group", setGroup(name, { ...group, color }))}
             />
-            <button
-              type="button"
+            <IconButton
               className="ghost tiny nodrag"
+              icon="close"
+              label={`Take the frame ${group.title} away`}
               title="Take the frame away; the blocks stay"
-              aria-label={`Take the frame ${group.title} away`}
               onClick={() => edit("ungroup", setGroup(name, undefined))}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </>
         )}
       </div>
@@ -90,15 +88,12 @@ export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteN
         {selected && (
           <>
             <Hues label="the note" onPick={(color) => edit("colour the note", setNote(name, { ...note, color }))} />
-            <button
-              type="button"
+            <IconButton
               className="ghost tiny nodrag"
+              icon="close"
               title="Delete the note"
-              aria-label="Delete the note"
               onClick={() => edit("delete the note", setNote(name, undefined))}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </>
         )}
       </div>

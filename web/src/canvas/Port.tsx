@@ -6,7 +6,7 @@ import { GridButton } from "../dialogs/GridButton";
 import { isLink } from "../page/links";
 import { useStudio } from "../store";
 import type { PortPlace } from "../store/types";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { literalText, parseArgument } from "../values/parse";
 import { familyOf, slotText } from "./dtype";
 import { TypedField } from "./TypedField";
@@ -105,26 +105,22 @@ export const InputPort = memo(function InputPort(props: InputProps) {
       </span>
       {!wired && !adder && <LiteralField {...props} />}
       {adder && (
-        <button
-          type="button"
+        <IconButton
           className="ghost tiny nodrag"
+          icon="plus"
+          label={`Add an item to ${label} of ${node}`}
           title={`Add an item to ${label}`}
-          aria-label={`Add an item to ${label} of ${node}`}
           onClick={() => useStudio.getState().setLiteral(node, port, 0)}
-        >
-          <Icon name="plus" />
-        </button>
+        />
       )}
       {props.removable && (
-        <button
-          type="button"
+        <IconButton
           className="ghost tiny nodrag item-remove"
+          icon="close"
+          label={`Remove ${port} of ${node}`}
           title="Remove this item"
-          aria-label={`Remove ${port} of ${node}`}
           onClick={() => useStudio.getState().disconnect(node, port)}
-        >
-          <Icon name="close" />
-        </button>
+        />
       )}
     </div>
   );

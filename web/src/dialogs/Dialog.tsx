@@ -1,7 +1,7 @@
 // The frame of every dialog; Esc closes it.
 import { type ReactNode, useId } from "react";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { useModal } from "./useModal";
 
 type Props = { title: string; children: ReactNode; wide?: boolean; onClose?: () => void };
@@ -28,9 +28,7 @@ export function Dialog({ title, children, wide, onClose }: Props) {
     >
       <div className="dialog-head">
         <h2 id={heading}>{title}</h2>
-        <button type="button" className="ghost tiny" aria-label="Close" title="Close (Esc)" onClick={close}>
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" label="Close" title="Close (Esc)" onClick={close} />
       </div>
       {children}
     </dialog>

@@ -3,7 +3,7 @@ import { GridButton } from "../dialogs/GridButton";
 import { argumentAt, has, isLink } from "../page/links";
 import { hintOf, onlyDtype } from "../page/ports";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { shapeText } from "../values/cells";
 import { dtypeClass } from "../values/dtypes";
 import { literalText, parseArgument } from "../values/parse";
@@ -83,15 +83,13 @@ function Port({ node, port, info, item, argument, slot, dtype, problem }: PortPr
   const studio = useStudio.getState;
   const hint = hintOf(info);
   const remove = item && (
-    <button
-      type="button"
+    <IconButton
       className="inspector-icon"
-      aria-label={`Remove ${port}`}
+      icon="close"
+      label={`Remove ${port}`}
       title="Remove this item"
       onClick={() => studio().disconnect(node, port)}
-    >
-      <Icon name="close" />
-    </button>
+    />
   );
   return (
     <div className="inspector-port">
@@ -102,15 +100,13 @@ function Port({ node, port, info, item, argument, slot, dtype, problem }: PortPr
           </span>
           <span className="inspector-input">
             <NodeLink source={String(argument.from)} isInput />
-            <button
-              type="button"
+            <IconButton
               className="inspector-icon"
-              aria-label={`Disconnect ${port}`}
+              icon="close"
+              label={`Disconnect ${port}`}
               title="Disconnect"
               onClick={() => studio().disconnect(node, port)}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </span>
           {problem && <span className="inspector-wrong">{problem}</span>}
         </div>

@@ -2,7 +2,7 @@ import type { AttrInfo, Entry, OpInfo, Problem } from "../api/types";
 import { GridButton } from "../dialogs/GridButton";
 import { has } from "../page/links";
 import { settingOf } from "../store/setting";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { attrText } from "../values/attrs";
 import { Field, problemAt } from "./Field";
 
@@ -47,15 +47,13 @@ function Setting({ node, info, value, dtype, problem }: SettingProps) {
   const given = value !== undefined;
   const name = `${info.name} of ${node}`;
   const reset = given && !info.required && (
-    <button
-      type="button"
+    <IconButton
       className="inspector-icon"
-      aria-label={`Set ${info.name} back to its default`}
+      icon="undo"
+      label={`Set ${info.name} back to its default`}
       title={`Back to the default, ${attrText(info.kind, info.default) || "none"}`}
       onClick={setBack}
-    >
-      <Icon name="undo" />
-    </button>
+    />
   );
   const label = info.required ? `${info.name} *` : info.name;
   if (info.kind === "bool" || info.allowed?.length) {

@@ -3,7 +3,7 @@ import { useMemo, useState } from "react";
 import type { OpInfo } from "../api/types";
 import { DRAGGED_OP, placeOnPage } from "../canvas/view";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { Icon, IconButton } from "../toolbar/Icon";
 import { useFinder } from "./useFinder";
 
 export function Palette() {
@@ -76,15 +76,12 @@ function OpRow({ op, category }: { op: OpInfo; category?: boolean }) {
         <span className="op-title">{op.title}</span>
         <span className="op-note">{category ? op.category : op.summary}</span>
       </button>
-      <button
-        type="button"
-        className="ghost tiny"
-        aria-label={`Help on ${op.title}`}
+      <IconButton
+        icon="help"
+        label={`Help on ${op.title}`}
         title={`What ${op.title} does`}
         onClick={() => useStudio.getState().showHelp(op.name)}
-      >
-        <Icon name="help" />
-      </button>
+      />
     </li>
   );
 }

@@ -10,8 +10,8 @@ export function useChosen(count: number, choose: (place: number) => void) {
   }, [chosen]);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") choose(chosen);
-    else if (event.key === "ArrowDown") setAt((chosen + 1) % Math.max(1, count));
-    else if (event.key === "ArrowUp") setAt((chosen - 1 + count) % Math.max(1, count));
+    else if (event.key === "ArrowDown") setAt(chosen + 1 < count ? chosen + 1 : 0);
+    else if (event.key === "ArrowUp") setAt(chosen > 0 ? chosen - 1 : Math.max(0, count - 1));
     else return;
     event.preventDefault();
   };
