@@ -1,6 +1,6 @@
 // Short messages that go away on their own.
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 
 export function Toasts() {
   const toasts = useStudio((s) => s.toasts);
@@ -10,15 +10,7 @@ export function Toasts() {
       {toasts.map((toast) => (
         <div key={toast.id} className={`toast ${toast.tone}`}>
           <span>{toast.text}</span>
-          <button
-            type="button"
-            className="ghost tiny"
-            aria-label="Dismiss"
-            title="Dismiss"
-            onClick={() => drop(toast.id)}
-          >
-            <Icon name="close" />
-          </button>
+          <IconButton icon="close" title="Dismiss" onClick={() => drop(toast.id)} />
         </div>
       ))}
     </div>

@@ -1,6 +1,5 @@
 // What concerns the whole window: keys, clipboard, dropped files, the theme, and leaving.
 import { useEffect } from "react";
-import { fragmentOf } from "../page/clipboard";
 import { useStudio } from "../store";
 import { counted } from "../store/editing";
 import { keyFor } from "../toolbar/keys";
@@ -25,12 +24,12 @@ export function useWindow(): void {
 
     // ------------------------------------------------------------ clipboard
     const copy = (event: ClipboardEvent) => {
-      const { selection, document: page, file, dialog } = studio();
-      if (dialog || isText(event.target) || !window.getSelection()?.isCollapsed) return;
-      if (!selection.nodes.length && !selection.notes.length) return;
+      if (studio().dialog || isText(event.target) || !window.getSelection()?.isCollapsed) return;
+      const text = studio().fragment();
+      if (!text) return;
       event.preventDefault();
-      event.clipboardData?.setData("text/plain", fragmentOf(page, selection, file.journal));
-      studio().say(`Copied ${counted(selection.nodes.length, "block")}`);
+      event.clipboardData?.setData("text/plain", text);
+      studio().say(`Copied ${counted(studio().selection.nodes.length, "block")}`);
       if (event.type === "cut") studio().removeSelection();
     };
     document.addEventListener("copy", copy, { signal });

@@ -2,15 +2,16 @@
 import type { NodeProps } from "@xyflow/react";
 import { memo, useContext, useDeferredValue, useMemo } from "react";
 import type { Problem } from "../api/types";
+import { litRows } from "../lens/words";
 import { argumentAt } from "../page/links";
+import { hintOf, onlyDtype } from "../page/ports";
 import { nodeState, useStudio } from "../store";
 import type { LensState, NodeState, Result } from "../store/types";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
 import { Far } from "./far";
-import { HEAD, ROW } from "./geometry";
-import type { BlockNode } from "./nodes";
+import { type BlockNode, rowMiddle } from "./nodes";
 import { InputPort, OutputPort } from "./Port";
 import { Setting } from "./Setting";
 
@@ -64,7 +65,7 @@ function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far:
           className="stub target"
           data-handleid={row.port}
           data-handlepos="left"
-          style={{ top: stubTop(place) }}
+          style={{ top: rowMiddle(place) - 7 }}
         />
       ))}
       {box.rows.outputs.map((port, place) => (
@@ -73,15 +74,11 @@ function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far:
           className="stub source"
           data-handleid={port}
           data-handlepos="right"
-          style={{ top: stubTop(place) }}
+          style={{ top: rowMiddle(place) - 7 }}
         />
       ))}
     </div>
   );
-}
-
-function stubTop(place: number): number {
-  return HEAD + ROW * (place + 0.5) - 7;
 }
 
 function NearBlock({ data, selected }: NodeProps<BlockNode>) {
@@ -130,27 +127,21 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
         </div>
         <Badge state={state} seconds={result?.seconds ?? 0} />
         <div className="block-actions nodrag">
-          <button
-            type="button"
-            className="ghost tiny"
-            tabIndex={selected ? 0 : -1}
+          <IconButton
+            icon="run"
+            label={`Run up to ${name}`}
             title="Run up to here (Shift+Enter)"
-            aria-label={`Run up to ${name}`}
+            tabIndex={selected ? 0 : -1}
             onClick={() => void useStudio.getState().runTo([name])}
-          >
-            <Icon name="run" />
-          </button>
+          />
           {op && (
-            <button
-              type="button"
-              className="ghost tiny"
-              tabIndex={selected ? 0 : -1}
+            <IconButton
+              icon="help"
+              label={`Help on ${op.title}`}
               title={`What ${op.title} does (F1)`}
-              aria-label={`Help on ${op.title}`}
+              tabIndex={selected ? 0 : -1}
               onClick={() => useStudio.getState().showHelp(op.name)}
-            >
-              <Icon name="help" />
-            </button>
+            />
           )}
         </div>
       </div>
@@ -166,8 +157,8 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
                   node={name}
                   port={row.port}
                   label={row.item === null ? row.name : row.port}
-                  dtype={dtypeOf(info?.dtype, op?.types)}
-                  text={info ? [info.text, info.dims && `[${info.dims}]`].filter(Boolean).join(" ") : ""}
+                  dtype={onlyDtype(op, info)}
+                  text={hintOf(info)}
                   argument={argumentAt(entry, row.port)}
                   slot={checked?.inputs[row.port] ?? checked?.inputs[row.name]}
                   problem={byPort.get(row.port) ?? (row.item === null ? (byPort.get(row.name) ?? "") : "")}
@@ -226,7 +217,7 @@ function Badge({ state, seconds }: { state: NodeState; seconds: number }) {
 }
 
 function Values({ name, result, stale }: { name: string; result: Result; stale: boolean }) {
-  const marks = useStudio((s) => s.lens?.lens?.marks);
+  const lens = useStudio((s) => s.lens);
   const shown = result.outputs.slice(0, MOST_VALUES);
   return (
     <div className={`block-values nodrag nowheel${stale ? " stale" : ""}${shown.length > 1 ? " several" : ""}`}>
@@ -234,7 +225,7 @@ function Values({ name, result, stale }: { name: string; result: Result; stale: 
         <Preview
           key={value.name}
           value={value}
-          lensRows={marks?.[`${name}.${value.name}`] ?? null}
+          lensRows={litRows(lens, name, value.name)}
           onRow={(row) => void useStudio.getState().look(name, value.name, [row])}
           compact
         />
@@ -258,13 +249,6 @@ function problemsByPort(problems: Problem[] | undefined, result: Result | undefi
     .map(([port, text]) => (text.startsWith(`${port} `) ? text : `${port}: ${text}`));
   if (told.length) found.set("", [found.get("") ?? "", ...told].filter(Boolean).join("\n"));
   return found;
-}
-
-/** The dtype's name when the port has only one. */
-function dtypeOf(dtype: string | undefined, types: Record<string, string[]> | undefined): string {
-  if (!dtype) return "";
-  const choices = types?.[dtype];
-  return choices ? (choices.length === 1 ? (choices[0] as string) : "") : dtype;
 }
 
 function isLit(looked: LensState | null, name: string): string {

@@ -1,7 +1,7 @@
 // What an empty page says.
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
-import { placeOnPage, placeOnScreen } from "./view";
+import { openSearch } from "./paneGestures";
 
 export function EmptyPage() {
   const empty = useStudio(
@@ -22,14 +22,7 @@ export function EmptyPage() {
         Values are typed right into a port. A wire goes from an output’s dot to an input’s: drag it, or click one and
         then the other.
       </p>
-      <button
-        type="button"
-        className="primary"
-        onClick={() => {
-          const at = placeOnScreen();
-          useStudio.getState().openQuick({ at, position: placeOnPage(at), wiring: null });
-        }}
-      >
+      <button type="button" className="primary" onClick={() => openSearch()}>
         <Icon name="plus" /> Add a block
       </button>
       {examples && examples.length > 0 && (

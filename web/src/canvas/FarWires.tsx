@@ -3,10 +3,9 @@ import { ViewportPortal } from "@xyflow/react";
 import { memo, useMemo } from "react";
 import { useStudio } from "../store";
 import { type Family, familyOf } from "./dtype";
-import { HEAD, ROW } from "./geometry";
-import type { BlockNode, NoteNode, WireEdge } from "./nodes";
+import { type OwnItem, rowMiddle, type WireEdge } from "./nodes";
 
-type Props = { items: readonly (BlockNode | NoteNode)[]; edges: readonly WireEdge[] };
+type Props = { items: readonly OwnItem[]; edges: readonly WireEdge[] };
 
 export const FarWires = memo(function FarWires({ items, edges }: Props) {
   const check = useStudio((s) => s.check);
@@ -20,9 +19,9 @@ export const FarWires = memo(function FarWires({ items, edges }: Props) {
       const out = from.data.box.rows.outputs.indexOf(edge.sourceHandle ?? "");
       const into = to.data.box.rows.inputs.findIndex((row) => row.port === edge.targetHandle);
       const x1 = from.position.x + from.data.box.width;
-      const y1 = from.position.y + HEAD + ROW * (Math.max(out, 0) + 0.5);
+      const y1 = from.position.y + rowMiddle(Math.max(out, 0));
       const x2 = to.position.x;
-      const y2 = to.position.y + HEAD + ROW * (Math.max(into, 0) + 0.5);
+      const y2 = to.position.y + rowMiddle(Math.max(into, 0));
       const bend = Math.max(40, Math.abs(x2 - x1) / 2);
       const slot = check?.nodes[edge.data?.sourceNode ?? ""]?.outputs[Math.max(out, 0)];
       const family = familyOf(slot?.dtype);

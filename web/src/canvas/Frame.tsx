@@ -1,9 +1,10 @@
 // Groups, drawn as frames behind their blocks, and notes.
 import { type NodeProps, NodeResizer } from "@xyflow/react";
-import { memo, useEffect, useRef, useState } from "react";
+import { memo, useEffect, useRef } from "react";
 import { setGroup, setNote } from "../page/edits";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
+import { useDraft } from "../values/useDraft";
 import type { GroupNode, NoteNode } from "./nodes";
 
 const HUES = [0, 1, 2, 3, 4, 5];
@@ -32,20 +33,14 @@ function Hues({ label, onPick }: { label: string; onPick(color: number): void })
 export const Frame = memo(function Frame({ data, selected }: NodeProps<GroupNode>) {
   const { name, group } = data;
   const edit = useStudio((s) => s.edit);
-  const [draft, setDraft] = useState<string | null>(null);
+  const { field } = useDraft(group.title, (title) => edit("name the group", setGroup(name, { ...group, title })));
   return (
     <div className={`group-frame ${hue(group.color)}${selected ? " selected" : ""}`} data-group={name}>
       <div className="group-title">
         <input
           className="nodrag"
           aria-label="Title of the group"
-          value={draft ?? group.title}
-          onChange={(event) => setDraft(event.target.value)}
-          onBlur={() => {
-            if (draft !== null && draft !== group.title)
-              edit("name the group", setGroup(name, { ...group, title: draft }));
-            setDraft(null);
-          }}
+          {...field}
           onKeyDown={(event) => {
             if (event.key === "Enter") event.currentTarget.blur();
           }}
@@ -56,15 +51,13 @@ export const Frame = memo(function Frame({ data, selected }: NodeProps<GroupNode
               label={group.title}
               onPick={(color) => edit("colour the group", setGroup(name, { ...group, color }))}
             />
-            <button
-              type="button"
+            <IconButton
               className="ghost tiny nodrag"
+              icon="close"
+              label={`Take the frame ${group.title} away`}
               title="Take the frame away; the blocks stay"
-              aria-label={`Take the frame ${group.title} away`}
               onClick={() => edit("ungroup", setGroup(name, undefined))}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </>
         )}
       </div>
@@ -75,7 +68,7 @@ export const Frame = memo(function Frame({ data, selected }: NodeProps<GroupNode
 export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteNode>) {
   const { name, note } = data;
   const edit = useStudio((s) => s.edit);
-  const [draft, setDraft] = useState<string | null>(null);
+  const { field } = useDraft(note.text, (text) => edit("write a note", setNote(name, { ...note, text })));
   const area = useRef<HTMLTextAreaElement>(null);
   const fresh = useRef(note.text === "" && selected);
   useEffect(() => {
@@ -95,15 +88,12 @@ export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteN
         {selected && (
           <>
             <Hues label="the note" onPick={(color) => edit("colour the note", setNote(name, { ...note, color }))} />
-            <button
-              type="button"
+            <IconButton
               className="ghost tiny nodrag"
+              icon="close"
               title="Delete the note"
-              aria-label="Delete the note"
               onClick={() => edit("delete the note", setNote(name, undefined))}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </>
         )}
       </div>
@@ -112,12 +102,7 @@ export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteN
         className="nodrag nowheel"
         aria-label="Text of the note"
         placeholder="Write a note"
-        value={draft ?? note.text}
-        onChange={(event) => setDraft(event.target.value)}
-        onBlur={() => {
-          if (draft !== null && draft !== note.text) edit("write a note", setNote(name, { ...note, text: draft }));
-          setDraft(null);
-        }}
+        {...field}
       />
     </div>
   );

@@ -1,18 +1,18 @@
 // A dot with its label: wired, or with a literal typed right into it.
 import { Handle, Position } from "@xyflow/react";
 import { type KeyboardEvent, memo, type PointerEvent } from "react";
-import type { Argument, Side, Slot } from "../api/types";
+import type { Argument, Slot } from "../api/types";
+import { GridButton } from "../dialogs/GridButton";
 import { isLink } from "../page/links";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
-import { literalText, parseLiteral } from "../values/parse";
+import type { PortPlace } from "../store/types";
+import { IconButton } from "../toolbar/Icon";
+import { literalText, parseArgument } from "../values/parse";
 import { familyOf, slotText } from "./dtype";
 import { TypedField } from "./TypedField";
 
-type Place = { node: string; port: string; side: Side };
-
 /** Click-click wiring: the first click picks a wire up, the second puts it down where it fits. */
-async function press(place: Place, way: "click" | "keys"): Promise<void> {
+async function press(place: PortPlace, way: "click" | "keys"): Promise<void> {
   const studio = useStudio.getState();
   const held = studio.wiring;
   if (!held || held.side === place.side) {
@@ -20,12 +20,10 @@ async function press(place: Place, way: "click" | "keys"): Promise<void> {
     if (way === "keys") studio.openDialog({ kind: "connect", from: place });
     return studio.pickUp(place, way);
   }
-  const [from, to] = held.side === "output" ? [held, place] : [place, held];
-  const done = await studio.connect(`${from.node}.${from.port}`, to.node, to.port);
-  if (done) useStudio.getState().putDown();
+  if (await studio.join(held, place)) studio.putDown();
 }
 
-function useFit(place: Place): { held: boolean; own: boolean; why: string } {
+function useFit(place: PortPlace): { held: boolean; own: boolean; why: string } {
   const own = useStudio(
     (s) => s.wiring?.node === place.node && s.wiring.port === place.port && s.wiring.side === place.side,
   );
@@ -41,7 +39,7 @@ function hover(event: PointerEvent<HTMLElement>, why: string): void {
   );
 }
 
-type DotProps = { place: Place; slot: Slot | undefined; label: string; wired: boolean; focusable: boolean };
+type DotProps = { place: PortPlace; slot: Slot | undefined; label: string; wired: boolean; focusable: boolean };
 
 const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps) {
   const { held, own, why } = useFit(place);
@@ -98,7 +96,7 @@ type InputProps = {
 export const InputPort = memo(function InputPort(props: InputProps) {
   const { node, port, label, argument, slot, problem, adder } = props;
   const wired = isLink(argument);
-  const place: Place = { node, port, side: "input" };
+  const place: PortPlace = { node, port, side: "input" };
   return (
     <div className={`port input${problem ? " bad" : ""}${wired ? " wired" : ""}${adder ? " adder" : ""}`}>
       <Dot place={place} slot={slot} label={label} wired={wired} focusable={props.selected} />
@@ -107,52 +105,41 @@ export const InputPort = memo(function InputPort(props: InputProps) {
       </span>
       {!wired && !adder && <LiteralField {...props} />}
       {adder && (
-        <button
-          type="button"
+        <IconButton
           className="ghost tiny nodrag"
+          icon="plus"
+          label={`Add an item to ${label} of ${node}`}
           title={`Add an item to ${label}`}
-          aria-label={`Add an item to ${label} of ${node}`}
           onClick={() => useStudio.getState().setLiteral(node, port, 0)}
-        >
-          <Icon name="plus" />
-        </button>
+        />
       )}
       {props.removable && (
-        <button
-          type="button"
+        <IconButton
           className="ghost tiny nodrag item-remove"
+          icon="close"
+          label={`Remove ${port} of ${node}`}
           title="Remove this item"
-          aria-label={`Remove ${port} of ${node}`}
           onClick={() => useStudio.getState().disconnect(node, port)}
-        >
-          <Icon name="close" />
-        </button>
+        />
       )}
     </div>
   );
 });
 
 function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
-  const { setLiteral, openDialog } = useStudio.getState();
   return (
     <TypedField
       label={`${label} of ${node}`}
       shown={argument === undefined ? "" : literalText(argument)}
       problem={problem}
       placeholder="value or wire"
-      onText={(text) =>
-        setLiteral(node, port, text.trim() === "" ? undefined : parseLiteral(text, slot?.dtype ?? dtype))
-      }
+      onText={(text) => useStudio.getState().setLiteral(node, port, parseArgument(text, slot?.dtype ?? dtype))}
     >
-      <button
-        type="button"
+      <GridButton
         className="ghost tiny grid-button"
-        title="Edit as a grid"
-        aria-label={`Edit ${label} of ${node} as a grid`}
-        onClick={() => openDialog({ kind: "grid", target: { node, kind: "port", name: port } })}
-      >
-        <Icon name="grid" />
-      </button>
+        what={`${label} of ${node}`}
+        target={{ node, kind: "port", name: port }}
+      />
     </TypedField>
   );
 }

@@ -1,5 +1,6 @@
 // What is typed right into a block: kept as a draft until Enter or until the field is left, and refused in words.
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
+import { useDraft } from "../values/useDraft";
 
 type Props = {
   label: string;
@@ -14,39 +15,22 @@ type Props = {
 };
 
 export function TypedField({ label, shown, problem, placeholder, onText, children }: Props) {
-  const [draft, setDraft] = useState<string | null>(null);
-  const [wrong, setWrong] = useState("");
-  const commit = () => {
-    if (draft === null || draft === shown) return setDraft(null);
-    try {
-      onText(draft);
-      setDraft(null);
-      setWrong("");
-    } catch (trouble) {
-      setWrong(trouble instanceof Error ? trouble.message : String(trouble));
-    }
-  };
+  const { wrong, field, commit, drop } = useDraft(shown, onText);
   return (
     <span className="field nodrag">
       <input
-        value={draft ?? shown}
+        {...field}
         placeholder={placeholder}
         aria-label={label}
         aria-invalid={Boolean(wrong || problem)}
         title={wrong || problem || shown}
         spellCheck={false}
         autoComplete="off"
-        onChange={(event) => {
-          setDraft(event.target.value);
-          setWrong("");
-        }}
-        onBlur={commit}
         onKeyDown={(event) => {
           if (event.key === "Enter") commit();
           if (event.key === "Escape") {
             event.stopPropagation();
-            setDraft(null);
-            setWrong("");
+            drop();
           }
         }}
       />

@@ -1,12 +1,11 @@
 // The colour of a port: one per family of dtypes.
-export type Family = "float" | "integer" | "bool" | "string" | "complex" | "unknown";
+import { shapeText } from "../values/cells";
+import { type Kind, kindOf } from "../values/dtypes";
+
+export type Family = Exclude<Kind, ""> | "unknown";
 
 export function familyOf(dtype: string | null | undefined): Family {
-  if (!dtype) return "unknown";
-  if (dtype === "bool" || dtype === "string") return dtype;
-  if (/^complex/.test(dtype)) return "complex";
-  if (/^(b?float|half|double)/.test(dtype)) return "float";
-  return /^q?u?int/.test(dtype) ? "integer" : "unknown";
+  return kindOf(dtype) || "unknown";
 }
 
 /** dtype and shape in a few characters: "float32 [3, ?]". */
@@ -14,8 +13,7 @@ export function slotText(
   dtype: string | null | undefined,
   shape: readonly (number | null)[] | null | undefined,
 ): string {
-  const dims = shape ? `[${shape.map((n) => n ?? "?").join(", ")}]` : "";
-  return [dtype ?? "dtype not known", dims].filter(Boolean).join(" ");
+  return [dtype ?? "dtype not known", shape ? shapeText(shape) : ""].filter(Boolean).join(" ");
 }
 
 /** Seconds as a person says them. */

@@ -8,7 +8,8 @@ import { type Box, boxOf, HEAD, mentionedPorts, type Placed, pointOf, ROW, resul
 export type BlockNode = Node<{ name: string; box: Box }, "block">;
 export type NoteNode = Node<{ name: string; note: Note }, "note">;
 export type GroupNode = Node<{ name: string; group: Group }, "frame">;
-export type Item = BlockNode | NoteNode | GroupNode;
+export type OwnItem = BlockNode | NoteNode; // a frame has its place from its blocks
+export type Item = OwnItem | GroupNode;
 export type WireEdge = Edge<{ node: string; port: string; sourceNode: string; sourcePort: string }, "wire">;
 
 export const blockId = (name: string) => `n:${name}`;
@@ -35,10 +36,7 @@ type Sources = {
   selection: Selection;
 };
 
-export function itemsOf(
-  { document, ops, results, selection }: Sources,
-  before: readonly (BlockNode | NoteNode)[],
-): (BlockNode | NoteNode)[] {
+export function itemsOf({ document, ops, results, selection }: Sources, before: readonly OwnItem[]): OwnItem[] {
   const old = new Map(before.map((item) => [item.id, item]));
   const picked = new Set([...selection.nodes.map(blockId), ...selection.notes.map(noteId)]);
   const mentioned = mentionedPorts(document);
@@ -97,16 +95,21 @@ export function itemsOf(
   return [...blocks, ...notes];
 }
 
+/** How far below a block's top the middle of a row is. */
+export function rowMiddle(place: number): number {
+  return HEAD + ROW * (place + 0.5);
+}
+
 /** Where the dots are, so that wires to blocks out of sight can be drawn. */
 function handlesOf(box: Box): BlockNode["handles"] {
-  const middle = (place: number) => HEAD + ROW * (place + 0.5) - DOT / 2;
+  const top = (place: number) => rowMiddle(place) - DOT / 2;
   return [
     ...box.rows.inputs.map((row, place) => ({
       id: row.port,
       type: "target" as const,
       position: Position.Left,
       x: 1 - DOT / 2,
-      y: middle(place),
+      y: top(place),
       width: DOT,
       height: DOT,
     })),
@@ -115,7 +118,7 @@ function handlesOf(box: Box): BlockNode["handles"] {
       type: "source" as const,
       position: Position.Right,
       x: box.width - 1 - DOT / 2,
-      y: middle(place),
+      y: top(place),
       width: DOT,
       height: DOT,
     })),
@@ -126,11 +129,7 @@ const MARGIN = 20;
 const TITLE = 32;
 
 /** A frame around each group's blocks, behind them. */
-export function framesOf(
-  document: Document,
-  items: readonly (BlockNode | NoteNode)[],
-  selection: Selection,
-): GroupNode[] {
+export function framesOf(document: Document, items: readonly OwnItem[], selection: Selection): GroupNode[] {
   if (!document.groups) return [];
   const byId = new Map(items.map((item) => [item.id, item]));
   return Object.entries(document.groups).flatMap(([name, group]): GroupNode[] => {

@@ -1,13 +1,22 @@
 // The canvas as it is on the screen, for commands that come from keys and menus.
 import type { ReactFlowInstance } from "@xyflow/react";
 import type { Point } from "../api/types";
-import type { Item, WireEdge } from "./nodes";
+import { blockId, type Item, type WireEdge } from "./nodes";
+
+export const ZOOM = { min: 0.05, max: 2.5 };
+export const DRAGGED_OP = "application/x-gradbag-op"; // the kind of what is dragged from the palette
 
 export const canvasView: {
   flow: ReactFlowInstance<Item, WireEdge> | null;
   element: HTMLElement | null;
   pointer: Point | null; // where the mouse is, while over the canvas
 } = { flow: null, element: null, pointer: null };
+
+/** Keys go on at a block, once it is drawn. */
+export function focusBlock(name: string): void {
+  const drawn = `[data-id="${CSS.escape(blockId(name))}"]`;
+  requestAnimationFrame(() => canvasView.element?.querySelector<HTMLElement>(drawn)?.focus());
+}
 
 /** A place on the screen for something new: under the pointer, or in the middle of the canvas. */
 export function placeOnScreen(): Point {

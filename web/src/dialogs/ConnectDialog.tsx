@@ -1,7 +1,8 @@
 // Connecting without a mouse: the ports that fit, in a list; the others with the reason.
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { api, reason } from "../api/client";
 import type { Fits } from "../api/types";
+import { useChosen } from "../palette/useChosen";
 import { useStudio } from "../store";
 import type { PortPlace } from "../store/types";
 import { Dialog } from "./Dialog";
@@ -10,8 +11,6 @@ export function ConnectDialog({ from }: { from: PortPlace }) {
   const [fits, setFits] = useState<Fits | null>(null);
   const [wrong, setWrong] = useState("");
   const [query, setQuery] = useState("");
-  const [at, setAt] = useState(0);
-  const list = useRef<HTMLDivElement>(null);
   const close = () => {
     useStudio.getState().putDown();
     useStudio.getState().closeDialog();
@@ -26,20 +25,15 @@ export function ConnectDialog({ from }: { from: PortPlace }) {
       .filter(([place]) => place.toLowerCase().includes(wanted))
       .sort(([, a], [, b]) => Number(a !== "") - Number(b !== ""));
   }, [fits, query]);
-  const chosen = Math.min(at, ports.length - 1);
-  useEffect(() => {
-    list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
-  }, [chosen]);
 
   const choose = async (place: number) => {
     const [target, why] = ports[place] ?? [];
     if (target === undefined) return;
     if (why) return setWrong(`${target}: ${why}`);
     const dot = target.lastIndexOf(".");
-    const other = { node: target.slice(0, dot), port: target.slice(dot + 1) };
-    const [source, end] = from.side === "output" ? [from, other] : [other, from];
-    if (await useStudio.getState().connect(`${source.node}.${source.port}`, end.node, end.port)) close();
+    if (await useStudio.getState().join(from, { node: target.slice(0, dot), port: target.slice(dot + 1) })) close();
   };
+  const { chosen, setAt, list, onKeyDown } = useChosen(ports.length, (place) => void choose(place));
   return (
     <Dialog title={`Connect ${from.node}.${from.port}`} onClose={close}>
       <input
@@ -54,16 +48,7 @@ export function ConnectDialog({ from }: { from: PortPlace }) {
           setQuery(event.target.value);
           setAt(0);
         }}
-        onKeyDown={(event) => {
-          if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-            event.preventDefault();
-            const by = event.key === "ArrowDown" ? 1 : -1;
-            setAt((chosen + by + ports.length) % Math.max(1, ports.length));
-          } else if (event.key === "Enter") {
-            event.preventDefault();
-            void choose(chosen);
-          }
-        }}
+        onKeyDown={onKeyDown}
       />
       <div className="choices" id="connect-list" role="listbox" aria-label="Ports" ref={list}>
         {ports.slice(0, 300).map(([target, why], place) => (

@@ -1,7 +1,7 @@
 // Differentiate: an output, and the inputs whose gradients are wanted.
 import { useEffect, useMemo, useState } from "react";
 import { api, reason } from "../api/client";
-import { allWires, sourceOf } from "../page/links";
+import { allWires } from "../page/links";
 import { useStudio } from "../store";
 import { Dialog } from "./Dialog";
 
@@ -116,7 +116,7 @@ export function DifferentiateDialog() {
     const read = new Set(
       allWires(document)
         .filter((wire) => within.includes(wire.node))
-        .map((wire) => sourceOf(undefined, wire.sourceNode, "")),
+        .map((wire) => wire.sourceNode),
     );
     const leaf = within.filter((node) => !read.has(node)).at(-1) ?? within.at(-1);
     return all.find((one) => one.node === leaf)?.place ?? all[0]?.place ?? "";

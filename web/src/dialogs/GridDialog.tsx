@@ -3,6 +3,7 @@ import type { Literal } from "../api/types";
 import { valueTensor } from "../inspector/pages";
 import { inOrder, setAttr, setLiteral } from "../page/edits";
 import { argumentAt, isLink, splitPort } from "../page/links";
+import { dtypesOf } from "../page/ports";
 import { useStudio } from "../store";
 import type { GridTarget } from "../store/types";
 import { GridEditor } from "../values/GridEditor";
@@ -22,7 +23,7 @@ export default function GridDialog({ target }: { target: GridTarget }) {
   if (kind === "port") {
     const [port] = splitPort(name);
     const input = op?.inputs.find((one) => one.name === port);
-    const dtypes = (input && op?.types[input.dtype]) ?? (input && !op?.types[input.dtype] ? [input.dtype] : all);
+    const dtypes = input ? dtypesOf(op, input) : all;
     const now = argumentAt(entry, name);
     return (
       <GridEditor

@@ -2,7 +2,7 @@
 import { type ReactNode, useState } from "react";
 import { nameProblem, renameNode, slug } from "../page/edits";
 import { useStudio } from "../store";
-import { EXTENSION, fileName, isExample } from "../store/files";
+import { bareName, EXTENSION, fileName, isExample } from "../store/files";
 import { Dialog } from "./Dialog";
 
 type AskProps = {
@@ -66,7 +66,7 @@ export function SaveAsDialog() {
   const title = useStudio((s) => s.document.title);
   const folder = useStudio((s) => s.session?.folder ?? "");
   const pages = useStudio((s) => s.files?.pages);
-  const start = path && !isExample(path) ? path.replace(/\.page\.json$/, "") : slug(title ?? "") || "page";
+  const start = path && !isExample(path) ? bareName(path) : slug(title ?? "") || "page";
   return (
     <Ask
       title="Save as"
@@ -91,7 +91,7 @@ export function RenameFileDialog({ path }: { path: string }) {
     <Ask
       title="Rename the page’s file"
       label="New name"
-      start={path.replace(/\.page\.json$/, "")}
+      start={bareName(path)}
       verb="Rename"
       problem={fileProblem}
       onDone={(text) => void useStudio.getState().renameFile(path, text)}

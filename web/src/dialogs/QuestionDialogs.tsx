@@ -3,12 +3,13 @@ import { useState } from "react";
 import type { Document } from "../api/types";
 import { useStudio } from "../store";
 import { counted } from "../store/editing";
+import { bareName } from "../store/files";
 import { Dialog } from "./Dialog";
 
 export function ConflictDialog() {
   const path = useStudio((s) => s.file.path ?? "");
   const { resolveConflict } = useStudio.getState();
-  const [copy, setCopy] = useState(path.replace(/\.page\.json$/, "_mine"));
+  const [copy, setCopy] = useState(bareName(path, "_mine"));
   return (
     <Dialog title="This page was saved elsewhere meanwhile">
       <p>

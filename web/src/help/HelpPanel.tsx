@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { api, reason } from "../api/client";
 import type { Help, HelpBlock } from "../api/types";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { dedented, piecesOf } from "./marks";
 import "./help.css";
 
@@ -67,9 +67,7 @@ export function HelpPanel({ op, onClose, onTry }: Props) {
         <button type="button" className="help-try" onClick={onTry} title="Put this block with its example on the page">
           Try it
         </button>
-        <button type="button" className="help-close" onClick={onClose} aria-label="Close help" title="Close (Esc)">
-          <Icon name="close" />
-        </button>
+        <IconButton className="help-close" icon="close" label="Close help" title="Close (Esc)" onClick={onClose} />
       </header>
       {error && <p className="help-wrong">{error}</p>}
       {!help && !error && <p className="help-muted">One moment.</p>}

@@ -1,4 +1,6 @@
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, useId } from "react";
+import type { Problem } from "../api/types";
+import { useDraft } from "../values/useDraft";
 
 type Props = {
   label: string;
@@ -17,21 +19,7 @@ type Props = {
 /** A text field that takes over what is typed on Enter or when it is left, or says why it cannot. */
 export function Field({ label, name, text, hint, placeholder, problem, onText, children }: Props) {
   const id = useId();
-  const [draft, setDraft] = useState<string | null>(null);
-  const [wrong, setWrong] = useState("");
-  const commit = () => {
-    if (draft === null) return;
-    if (draft !== text) {
-      try {
-        onText(draft);
-      } catch (refused) {
-        setWrong(refused instanceof Error ? refused.message : String(refused));
-        return;
-      }
-    }
-    setDraft(null);
-    setWrong("");
-  };
+  const { wrong, field, commit, drop } = useDraft(text, onText);
   const said = wrong || problem || "";
   return (
     <div className="inspector-field">
@@ -42,26 +30,18 @@ export function Field({ label, name, text, hint, placeholder, problem, onText, c
         <input
           id={id}
           aria-label={name}
-          value={draft ?? text}
+          {...field}
           placeholder={placeholder}
-          title={draft ?? text}
+          title={field.value}
           spellCheck={false}
           autoComplete="off"
           aria-invalid={said !== "" || undefined}
           aria-describedby={said ? `${id}-said` : undefined}
-          onChange={(event) => {
-            setDraft(event.target.value);
-            setWrong("");
-          }}
-          onBlur={commit}
           onKeyDown={(event) => {
             // Typing is not for the page's own keys.
             if (!event.ctrlKey && !event.metaKey && event.key !== "F1") event.stopPropagation();
             if (event.key === "Enter") commit();
-            if (event.key === "Escape") {
-              setDraft(null);
-              setWrong("");
-            }
+            if (event.key === "Escape") drop();
           }}
         />
         {children}
@@ -73,4 +53,12 @@ export function Field({ label, name, text, hint, placeholder, problem, onText, c
       )}
     </div>
   );
+}
+
+/** All that is wrong at a port or a setting. */
+export function problemAt(problems: readonly Problem[], port: string): string {
+  return problems
+    .filter((one) => one.port === port)
+    .map((one) => one.text)
+    .join(" ");
 }

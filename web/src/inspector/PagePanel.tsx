@@ -1,8 +1,10 @@
 import { setTitle } from "../page/edits";
-import { has, splitSource } from "../page/links";
+import { splitSource } from "../page/links";
 import { nodeState, useStudio } from "../store";
 import { literalText } from "../values/parse";
+import { Facts } from "./Facts";
 import { Field } from "./Field";
+import { NodeLink } from "./NodeLink";
 
 /** The page as a whole: shown while nothing is selected. */
 export function PagePanel() {
@@ -23,11 +25,13 @@ export function PagePanel() {
           onText={(title) => useStudio.getState().edit("set the title", setTitle(title.trim()), "title")}
         />
       </header>
-      <dl className="inspector-facts">
-        <Fact name="blocks" text={String(Object.keys(document.nodes).length)} />
-        {groups > 0 && <Fact name="groups" text={String(groups)} />}
-        <Fact name="problems" text={problems === 0 ? "none" : String(problems)} />
-      </dl>
+      <Facts
+        facts={[
+          ["blocks", Object.keys(document.nodes).length],
+          ...(groups > 0 ? [["groups", groups] as const] : []),
+          ["problems", problems || "none"],
+        ]}
+      />
       {own && own.length > 0 && (
         <ul className="inspector-problems" aria-label="Problems of the page">
           {own.map((problem) => (
@@ -44,7 +48,11 @@ export function PagePanel() {
           <div key={name} className="inspector-run">
             <strong>{name}</strong>
             <span className="inspector-muted">{runText(run.mode, run.steps, run.seed)}</span>
-            <Names names={run.fetch ?? []} />
+            <span className="inspector-names">
+              {run.fetch?.map((name) => (
+                <NodeLink key={name} source={name} />
+              ))}
+            </span>
           </div>
         ))}
       </section>
@@ -53,7 +61,9 @@ export function PagePanel() {
         {expected.length === 0 && <p className="inspector-muted">None are kept in this page.</p>}
         {expected.map(([name, literal]) => (
           <div key={name} className="inspector-expect">
-            <Names names={[name]} />
+            <span className="inspector-names">
+              <NodeLink source={name} />
+            </span>
             <code title={literalText(literal)}>{literalText(literal)}</code>
             <Verdict name={name} />
           </div>
@@ -67,40 +77,6 @@ function runText(mode: string | undefined, steps: number | undefined, seed: numb
   const parts = [mode === "loop" ? `loops ${steps ?? 1} times` : mode === "step" ? "step by step" : "once"];
   if (seed !== undefined) parts.push(`seed ${seed}`);
   return parts.join(", ");
-}
-
-function Fact({ name, text }: { name: string; text: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{text}</dd>
-    </div>
-  );
-}
-
-/** Blocks by name; a click goes there. */
-function Names({ names }: { names: readonly string[] }) {
-  const nodes = useStudio((state) => state.document.nodes);
-  return (
-    <span className="inspector-names">
-      {names.map((name) => {
-        const node = has(nodes, name) ? name : name.slice(0, Math.max(0, name.lastIndexOf(".")));
-        const go = () => {
-          useStudio.getState().select({ nodes: [node] });
-          useStudio.getState().bringIntoView([node]);
-        };
-        return has(nodes, node) ? (
-          <button key={name} type="button" className="inspector-link" onClick={go}>
-            {name}
-          </button>
-        ) : (
-          <span key={name} className="inspector-wrong">
-            {name} is not on the page
-          </span>
-        );
-      })}
-    </span>
-  );
 }
 
 /** Whether the last run gave what the page expects of an output. */

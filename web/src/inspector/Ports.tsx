@@ -1,11 +1,14 @@
 import type { Argument, CheckedNode, Entry, InputInfo, OpInfo, Problem, Slot } from "../api/types";
+import { GridButton } from "../dialogs/GridButton";
 import { argumentAt, has, isLink } from "../page/links";
+import { hintOf, onlyDtype } from "../page/ports";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { shapeText } from "../values/cells";
 import { dtypeClass } from "../values/dtypes";
-import { literalText, parseLiteral } from "../values/parse";
-import { Field } from "./Field";
+import { literalText, parseArgument } from "../values/parse";
+import { Field, problemAt } from "./Field";
+import { NodeLink } from "./NodeLink";
 
 type Props = {
   node: string;
@@ -32,11 +35,8 @@ export function Ports({ node, entry, op, checked, problems }: Props) {
           item={item}
           argument={argumentAt(entry, port)}
           slot={checked?.inputs[port]}
-          dtype={literalDtypeOf(checked?.inputs[port], info, op)}
-          problem={problems
-            .filter((one) => one.port === port)
-            .map((one) => one.text)
-            .join(" ")}
+          dtype={checked?.inputs[port]?.dtype || onlyDtype(op, info)}
+          problem={problemAt(problems, port)}
         />
       ))}
       {op?.inputs
@@ -68,13 +68,6 @@ function placesOf(entry: Entry, op: OpInfo | undefined): PortPlace[] {
   });
 }
 
-function literalDtypeOf(slot: Slot | undefined, info: InputInfo | undefined, op: OpInfo | undefined): string {
-  if (slot?.dtype) return slot.dtype;
-  if (!info) return "";
-  const choices = op && has(op.types, info.dtype) ? (op.types[info.dtype] ?? []) : [info.dtype];
-  return choices.length === 1 ? (choices[0] as string) : "";
-}
-
 type PortProps = {
   node: string;
   port: string;
@@ -88,17 +81,15 @@ type PortProps = {
 
 function Port({ node, port, info, item, argument, slot, dtype, problem }: PortProps) {
   const studio = useStudio.getState;
-  const hint = [info?.text, info?.dims ? `[${info.dims}]` : ""].filter(Boolean).join(" ");
+  const hint = hintOf(info);
   const remove = item && (
-    <button
-      type="button"
+    <IconButton
       className="inspector-icon"
-      aria-label={`Remove ${port}`}
+      icon="close"
+      label={`Remove ${port}`}
       title="Remove this item"
       onClick={() => studio().disconnect(node, port)}
-    >
-      <Icon name="close" />
-    </button>
+    />
   );
   return (
     <div className="inspector-port">
@@ -108,16 +99,14 @@ function Port({ node, port, info, item, argument, slot, dtype, problem }: PortPr
             {port}
           </span>
           <span className="inspector-input">
-            <SourceLink from={String(argument.from)} />
-            <button
-              type="button"
+            <NodeLink source={String(argument.from)} isInput />
+            <IconButton
               className="inspector-icon"
-              aria-label={`Disconnect ${port}`}
+              icon="close"
+              label={`Disconnect ${port}`}
               title="Disconnect"
               onClick={() => studio().disconnect(node, port)}
-            >
-              <Icon name="close" />
-            </button>
+            />
           </span>
           {problem && <span className="inspector-wrong">{problem}</span>}
         </div>
@@ -129,37 +118,14 @@ function Port({ node, port, info, item, argument, slot, dtype, problem }: PortPr
           text={argument === undefined ? "" : literalText(argument, dtype)}
           placeholder="a value, or draw a wire"
           problem={problem}
-          onText={(text) => studio().setLiteral(node, port, text.trim() === "" ? undefined : parseLiteral(text, dtype))}
+          onText={(text) => studio().setLiteral(node, port, parseArgument(text, dtype))}
         >
-          <button
-            type="button"
-            className="inspector-icon"
-            aria-label={`Edit ${port} as a grid`}
-            title="Edit as a grid"
-            onClick={() => studio().openDialog({ kind: "grid", target: { node, kind: "port", name: port } })}
-          >
-            <Icon name="grid" />
-          </button>
+          <GridButton className="inspector-icon" what={port} target={{ node, kind: "port", name: port }} />
           {remove}
         </Field>
       )}
       <SlotText slot={slot} />
     </div>
-  );
-}
-
-function SourceLink({ from }: { from: string }) {
-  const nodes = useStudio((state) => state.document.nodes);
-  const name = has(nodes, from) ? from : from.slice(0, Math.max(0, from.lastIndexOf(".")));
-  const go = () => {
-    useStudio.getState().select({ nodes: [name] });
-    useStudio.getState().bringIntoView([name]);
-  };
-  if (!has(nodes, name)) return <span className="inspector-wrong">{from} is not on the page</span>;
-  return (
-    <button type="button" className="inspector-link" onClick={go} title={`Go to ${name}`}>
-      ← {from}
-    </button>
   );
 }
 

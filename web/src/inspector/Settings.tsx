@@ -1,9 +1,10 @@
 import type { AttrInfo, Entry, OpInfo, Problem } from "../api/types";
+import { GridButton } from "../dialogs/GridButton";
 import { has } from "../page/links";
-import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
-import { attrText, parseAttr } from "./attrs";
-import { Field } from "./Field";
+import { settingOf } from "../store/setting";
+import { IconButton } from "../toolbar/Icon";
+import { attrText } from "../values/attrs";
+import { Field, problemAt } from "./Field";
 
 type Props = { node: string; entry: Entry; op: OpInfo | undefined; dtype: string; problems: readonly Problem[] };
 
@@ -12,11 +13,7 @@ export function Settings({ node, entry, op, dtype, problems }: Props) {
   const known = op?.attrs ?? [];
   const others = Object.keys(entry.attrs ?? {}).filter((name) => !known.some((info) => info.name === name));
   if (known.length + others.length === 0) return null;
-  const problemOf = (name: string) =>
-    problems
-      .filter((one) => one.port === name)
-      .map((one) => one.text)
-      .join(" ");
+  const problemOf = (name: string) => problemAt(problems, name);
   return (
     <section aria-label="Settings">
       <h3>Settings</h3>
@@ -25,7 +22,6 @@ export function Settings({ node, entry, op, dtype, problems }: Props) {
           key={info.name}
           node={node}
           info={info}
-          given={has(entry.attrs, info.name)}
           value={has(entry.attrs, info.name) ? entry.attrs?.[info.name] : undefined}
           dtype={dtype}
           problem={problemOf(info.name)}
@@ -44,26 +40,20 @@ export function Settings({ node, entry, op, dtype, problems }: Props) {
   );
 }
 
-type SettingProps = { node: string; info: AttrInfo; given: boolean; value: unknown; dtype: string; problem: string };
+type SettingProps = { node: string; info: AttrInfo; value: unknown; dtype: string; problem: string };
 
-function Setting({ node, info, given, value, dtype, problem }: SettingProps) {
-  const { setAttr, openDialog } = useStudio.getState();
-  const shown = given ? value : info.default;
+function Setting({ node, info, value, dtype, problem }: SettingProps) {
+  const { shown, text, set, reset: setBack, onText } = settingOf(node, info.name, info, value, dtype);
+  const given = value !== undefined;
   const name = `${info.name} of ${node}`;
-  const set = (next: unknown) => {
-    const isDefault = !info.required && JSON.stringify(next) === JSON.stringify(info.default);
-    setAttr(node, info.name, isDefault ? undefined : next);
-  };
   const reset = given && !info.required && (
-    <button
-      type="button"
+    <IconButton
       className="inspector-icon"
-      aria-label={`Set ${info.name} back to its default`}
+      icon="undo"
+      label={`Set ${info.name} back to its default`}
       title={`Back to the default, ${attrText(info.kind, info.default) || "none"}`}
-      onClick={() => setAttr(node, info.name, undefined)}
-    >
-      <Icon name="undo" />
-    </button>
+      onClick={setBack}
+    />
   );
   const label = info.required ? `${info.name} *` : info.name;
   if (info.kind === "bool" || info.allowed?.length) {
@@ -101,24 +91,12 @@ function Setting({ node, info, given, value, dtype, problem }: SettingProps) {
       label={label}
       name={name}
       hint={[info.text, `kind: ${info.kind}`].filter(Boolean).join("\n")}
-      text={attrText(info.kind, shown)}
+      text={text}
       problem={problem}
-      onText={(text) => {
-        const cleared = text.trim() === "" && info.kind !== "string";
-        if (cleared) setAttr(node, info.name, undefined);
-        else set(parseAttr(info.kind, text, dtype));
-      }}
+      onText={onText}
     >
       {info.kind === "tensor" && (
-        <button
-          type="button"
-          className="inspector-icon"
-          aria-label={`Edit ${info.name} as a grid`}
-          title="Edit as a grid"
-          onClick={() => openDialog({ kind: "grid", target: { node, kind: "attr", name: info.name } })}
-        >
-          <Icon name="grid" />
-        </button>
+        <GridButton className="inspector-icon" what={info.name} target={{ node, kind: "attr", name: info.name }} />
       )}
       {reset}
     </Field>

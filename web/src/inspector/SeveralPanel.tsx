@@ -1,4 +1,5 @@
 import { useStudio } from "../store";
+import { Facts } from "./Facts";
 
 /** Several blocks at once: what they are, and what can be done with all of them. */
 export function SeveralPanel() {
@@ -17,17 +18,7 @@ export function SeveralPanel() {
   return (
     <>
       <h2>{selection.nodes.length} blocks</h2>
-      <dl className="inspector-facts">
-        {[...kinds]
-          .sort((a, b) => b[1] - a[1])
-          .slice(0, 12)
-          .map(([title, count]) => (
-            <div key={title}>
-              <dt>{title}</dt>
-              <dd>{count}</dd>
-            </div>
-          ))}
-      </dl>
+      <Facts facts={[...kinds].sort((a, b) => b[1] - a[1]).slice(0, 12)} />
       {wrong.length > 0 && (
         <ul className="inspector-problems" aria-label="Blocks with problems">
           {wrong.slice(0, 10).map((name) => (

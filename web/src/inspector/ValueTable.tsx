@@ -13,9 +13,10 @@ import type { Value } from "../api/types";
 import { flattened, shapeText, sizeOf } from "../values/cells";
 import { kindOf } from "../values/dtypes";
 import { formatNumber } from "../values/format";
+import { movedTo } from "../values/gridKeys";
 import type { Place } from "../values/gridModel";
 import { isOdd } from "../values/rows";
-import { movedTo, VirtualGrid, type Visible } from "../values/VirtualGrid";
+import { VirtualGrid, type Visible } from "../values/VirtualGrid";
 import { Pages } from "./pages";
 import { firstAxis, matrixOf, rowIndex, rowOfFirst, type Slice } from "./slices";
 
@@ -64,7 +65,7 @@ export function ValueTable({ value, slice, lensRows, onRow }: Props) {
   }, [lensRows, slice, rows]);
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
-    const to = movedTo(event, cursor, rows, columns);
+    const to = movedTo(event, cursor, { rows, columns });
     if (to) setCursor(to);
     else if (event.key.toLowerCase() === "l" && !event.ctrlKey && !event.metaKey && !event.altKey)
       onRow(firstAxis(slice, cursor.row));

@@ -1,6 +1,7 @@
 import { memo, useId, useMemo, useState } from "react";
 import { api, reason } from "../api/client";
 import type { Summary, Value } from "../api/types";
+import { litRows } from "../lens";
 import { useStudio } from "../store";
 import { type Cell, nested, shapeText, sizeOf } from "../values/cells";
 import { dtypeClass } from "../values/dtypes";
@@ -9,6 +10,7 @@ import { formatNumber, toNumPyText } from "../values/format";
 import { HeatMap } from "../values/HeatMap";
 import { Histogram } from "../values/Histogram";
 import { bytesText } from "../values/rows";
+import { Facts } from "./Facts";
 import { wholeValue } from "./pages";
 import { matrixOf, parseSlice, type Slice } from "./slices";
 import { ValueTable } from "./ValueTable";
@@ -23,8 +25,7 @@ export const ValueView = memo(function ValueView({ node, value, stale }: Props) 
   const id = useId();
   const [chosen, setChosen] = useState<Tab>("table");
   const [text, setText] = useState("");
-  const marks = useStudio((state) => state.lens?.lens?.marks);
-  const lensRows = marks?.[`${node}.${value.name}`] ?? null;
+  const lensRows = useStudio((state) => litRows(state.lens, node, value.name));
   const onRow = (row: number) => void useStudio.getState().look(node, value.name, [row]);
 
   const { slice, wrong } = useMemo((): { slice: Slice; wrong: string } => {
@@ -180,14 +181,5 @@ function Statistics({ value, summary }: { value: Value; summary: Summary }) {
     ["elements", size.toLocaleString("en")],
     ["size", bytesText(value.bytes)],
   ];
-  return (
-    <dl className="inspector-facts">
-      {facts.map(([name, text]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{text}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts facts={facts} />;
 }

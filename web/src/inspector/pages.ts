@@ -10,7 +10,14 @@ export const ROWS_AT_ONCE = 100;
 export const COLUMNS_AT_ONCE = 50;
 const MOST_BLOCKS = 400;
 
-export type Fetch = (query: Record<string, string | number>) => Promise<ValueRows>;
+type Query = Record<string, string | number>;
+export type Fetch = (query: Query) => Promise<ValueRows>;
+
+/** The elements that a query is answered with. */
+async function cellsOf(fetch: Fetch, dtype: string, slice: string, query: Query): Promise<readonly unknown[]> {
+  const { table } = await fetch(slice === "" ? query : { ...query, slice });
+  return flattened(table, kindOf(dtype) === "complex")?.cells ?? [];
+}
 
 /** The value's cells by block; what is not there yet is asked for once. */
 export class Pages {
@@ -50,11 +57,9 @@ export class Pages {
     if (this.blocks.size >= MOST_BLOCKS) this.forget();
     this.blocks.set(key, null);
     const wide = Math.min(COLUMNS_AT_ONCE, this.columns - column);
-    const query: Record<string, string | number> = { start: row, count: ROWS_AT_ONCE, columns: `${column},${wide}` };
-    if (this.slice !== "") query.slice = this.slice;
+    const query = { start: row, count: ROWS_AT_ONCE, columns: `${column},${wide}` };
     try {
-      const answer = await this.fetch(query);
-      this.blocks.set(key, flattened(answer.table, kindOf(this.dtype) === "complex")?.cells ?? []);
+      this.blocks.set(key, await cellsOf(this.fetch, this.dtype, this.slice, query));
       this.width.set(key, wide);
       this.error = "";
     } catch (problem) {
@@ -109,9 +114,8 @@ export async function wholeValue(
     const lines: unknown[][] = Array.from({ length: Math.min(count, rows - start) }, () => []);
     for (let column = 0; column < columns; column += wide) {
       const part = Math.min(wide, columns - column);
-      const query = { start, count, columns: `${column},${part}`, ...(slice === "" ? {} : { slice }) };
-      const answer = await api.value(hash, query);
-      const found = flattened(answer.table, kindOf(dtype) === "complex")?.cells ?? [];
+      const query = { start, count, columns: `${column},${part}` };
+      const found = await cellsOf((asked) => api.value(hash, asked), dtype, slice, query);
       for (const [at, line] of lines.entries()) line.push(...found.slice(at * part, (at + 1) * part));
     }
     for (const line of lines) cells.push(...line);

@@ -1,5 +1,5 @@
 /** A value too large to hold here: which part is looked at, as the matrix that the server gives it out in. */
-import { sizeOf } from "../values/cells";
+import { indexAt, sizeOf } from "../values/cells";
 import { ParseError } from "../values/errors";
 
 export type Pick = { kind: "one"; at: number } | { kind: "some"; from: number; to: number };
@@ -42,14 +42,7 @@ export function matrixOf(shape: readonly number[]): { rows: number; columns: num
 
 /** The index of a matrix row in the sliced shape's axes but the last: [4] → [1, 0]. */
 export function rowIndex(shape: readonly number[], row: number): number[] {
-  if (shape.length < 2) return shape.length === 0 ? [] : [row];
-  const index: number[] = [];
-  let rest = row;
-  for (const length of shape.slice(0, -1).reverse()) {
-    index.unshift(rest % length);
-    rest = Math.floor(rest / length);
-  }
-  return index;
+  return shape.length < 2 ? shape.map(() => row) : indexAt(shape.slice(0, -1), row);
 }
 
 /** The row of the whole value's first axis that a matrix row belongs to. */

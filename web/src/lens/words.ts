@@ -1,6 +1,7 @@
 /** What the row lens lights up, in words. */
 import type { Lens } from "../api/types";
 import type { LensState, Store } from "../store/types";
+import { shapeText } from "../values/cells";
 
 const MOST_NAMED = 3;
 
@@ -53,7 +54,7 @@ export function lensText(state: LensState, called: Name = whole): string {
 
 function placeText(index: readonly number[]): string {
   if (index.length === 0) return "The value";
-  return index.length === 1 ? `Row ${index[0]}` : `Entry [${index.join(", ")}]`;
+  return index.length === 1 ? `Row ${index[0]}` : `Entry ${shapeText(index)}`;
 }
 
 /** How many rows there are where the lens looks, or null where that is not known. */

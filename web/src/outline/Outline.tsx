@@ -1,10 +1,12 @@
 // The page as a list: every block with its ports. Connecting, editing and running need no mouse here.
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import { reason } from "../api/client";
 import type { Argument } from "../api/types";
 import { rowsOf } from "../canvas/geometry";
 import { argumentAt, isLink } from "../page/links";
 import { nodeState, useStudio } from "../store";
-import { literalText, parseLiteral } from "../values/parse";
+import { counted } from "../store/editing";
+import { literalText, parseArgument } from "../values/parse";
 
 type Line =
   | { kind: "block"; id: string; node: string; open: boolean }
@@ -55,6 +57,9 @@ export function Outline() {
     });
   const studio = useStudio.getState;
 
+  const connect = ({ node, port, kind }: Exclude<Line, { kind: "block" }>) =>
+    studio().openDialog({ kind: "connect", from: { node, port, side: kind } });
+
   const onKey = (event: KeyboardEvent, line: Line) => {
     if (event.target !== event.currentTarget) return; // typing in the field
     if (event.ctrlKey || event.metaKey || event.altKey) return; // a key of the page
@@ -86,17 +91,13 @@ export function Outline() {
         break;
       case "Enter":
       case " ":
-        if (line.kind === "block") show(line.node);
-        else if (line.kind === "output") {
-          studio().openDialog({ kind: "connect", from: { node: line.node, port: line.port, side: "output" } });
-        } else setEditing(line.id);
+        if (line.kind === "block") studio().goTo(line.node);
+        else if (line.kind === "output") connect(line);
+        else setEditing(line.id);
         break;
       case "c":
-        if (line.kind === "input") {
-          studio().openDialog({ kind: "connect", from: { node: line.node, port: line.port, side: "input" } });
-        } else if (line.kind === "output") {
-          studio().openDialog({ kind: "connect", from: { node: line.node, port: line.port, side: "output" } });
-        } else return;
+        if (line.kind === "block") return;
+        connect(line);
         break;
       case "r":
         void studio().runTo([line.node]);
@@ -116,11 +117,6 @@ export function Outline() {
     event.stopPropagation();
   };
 
-  const show = (node: string) => {
-    studio().select({ nodes: [node] });
-    studio().bringIntoView([node]);
-  };
-
   return (
     <>
       <div className="outline scroll" role="tree" aria-label="Blocks of the page" ref={tree}>
@@ -138,7 +134,7 @@ export function Outline() {
             onKeyDown={(event) => onKey(event, line)}
             onClick={() => {
               if (line.kind === "block") {
-                show(line.node);
+                studio().goTo(line.node);
                 toggle(line.node, !line.open);
               } else if (line.kind === "input") setEditing(line.id);
             }}
@@ -179,7 +175,7 @@ function BlockLine({ node }: { node: string }) {
   return (
     <span className={`line-text${picked ? " picked" : ""}`}>
       <b>{node}</b> <span className="line-op">{title}</span>
-      {problems > 0 && <span className="badge error">{problems === 1 ? "1 problem" : `${problems} problems`}</span>}
+      {problems > 0 && <span className="badge error">{counted(problems, "problem")}</span>}
       {!problems && state !== "idle" && <span className={`badge ${state}`}>{state}</span>}
     </span>
   );
@@ -193,12 +189,12 @@ function LineField({ line, onDone }: { line: Extract<Line, { kind: "input" }>; o
   const dtype = useStudio((s) => s.check?.nodes[line.node]?.inputs[line.port]?.dtype ?? "");
   const commit = () => {
     try {
-      const literal = text.trim() === "" ? undefined : parseLiteral(text, dtype);
+      const literal = parseArgument(text, dtype);
       if (literal !== undefined || !isLink(line.argument))
         useStudio.getState().setLiteral(line.node, line.port, literal);
       onDone();
     } catch (problem) {
-      setWrong(problem instanceof Error ? problem.message : String(problem));
+      setWrong(reason(problem));
     }
   };
   return (

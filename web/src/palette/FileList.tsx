@@ -1,7 +1,8 @@
 // The pages of the folder, the examples, and work that a crash left behind.
 import type { FileInfo } from "../api/types";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { bareName } from "../store/files";
+import { Icon, IconButton } from "../toolbar/Icon";
 import { pickFile } from "../toolbar/Toolbar";
 
 export function FileList() {
@@ -38,15 +39,12 @@ export function FileList() {
                     <span className="op-title">{name.startsWith("untitled-") ? "An untitled page" : name}</span>
                     <span className="op-note">kept in the journal</span>
                   </button>
-                  <button
-                    type="button"
-                    className="ghost tiny"
-                    aria-label={`Discard ${name}`}
+                  <IconButton
+                    icon="trash"
+                    label={`Discard ${name}`}
                     title="Discard"
                     onClick={() => void studio().discardJournal(name)}
-                  >
-                    <Icon name="trash" />
-                  </button>
+                  />
                 </li>
               ))}
             </ul>
@@ -79,7 +77,7 @@ export function FileList() {
 
 function FileRow({ file, open, editable }: { file: FileInfo; open: boolean; editable: boolean }) {
   const studio = useStudio.getState;
-  const short = file.path.replace(/^example:/, "").replace(/\.page\.json$/, "");
+  const short = bareName(file.path.replace(/^example:/, ""));
   return (
     <li className={`file-row${open ? " open" : ""}`}>
       <button
@@ -97,24 +95,18 @@ function FileRow({ file, open, editable }: { file: FileInfo; open: boolean; edit
       </button>
       {editable && (
         <>
-          <button
-            type="button"
-            className="ghost tiny"
-            aria-label={`Rename ${file.path}`}
+          <IconButton
+            icon="pen"
+            label={`Rename ${file.path}`}
             title="Rename"
             onClick={() => studio().openDialog({ kind: "rename-file", path: file.path })}
-          >
-            <Icon name="pen" />
-          </button>
-          <button
-            type="button"
-            className="ghost tiny"
-            aria-label={`Delete ${file.path}`}
+          />
+          <IconButton
+            icon="trash"
+            label={`Delete ${file.path}`}
             title="Delete"
             onClick={() => studio().openDialog({ kind: "delete-file", path: file.path })}
-          >
-            <Icon name="trash" />
-          </button>
+          />
         </>
       )}
     </li>

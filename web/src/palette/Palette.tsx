@@ -1,9 +1,9 @@
 // The side list of blocks, by category; a search narrows it.
 import { useMemo, useState } from "react";
 import type { OpInfo } from "../api/types";
-import { placeOnPage } from "../canvas/view";
+import { DRAGGED_OP, placeOnPage } from "../canvas/view";
 import { useStudio } from "../store";
-import { Icon } from "../toolbar/Icon";
+import { Icon, IconButton } from "../toolbar/Icon";
 import { useFinder } from "./useFinder";
 
 export function Palette() {
@@ -68,7 +68,7 @@ function OpRow({ op, category }: { op: OpInfo; category?: boolean }) {
         draggable
         title={op.summary}
         onDragStart={(event) => {
-          event.dataTransfer.setData("application/x-gradbag-op", op.name);
+          event.dataTransfer.setData(DRAGGED_OP, op.name);
           event.dataTransfer.effectAllowed = "copy";
         }}
         onClick={() => useStudio.getState().addBlock(op.name, placeOnPage(middle()))}
@@ -76,15 +76,12 @@ function OpRow({ op, category }: { op: OpInfo; category?: boolean }) {
         <span className="op-title">{op.title}</span>
         <span className="op-note">{category ? op.category : op.summary}</span>
       </button>
-      <button
-        type="button"
-        className="ghost tiny"
-        aria-label={`Help on ${op.title}`}
+      <IconButton
+        icon="help"
+        label={`Help on ${op.title}`}
         title={`What ${op.title} does`}
         onClick={() => useStudio.getState().showHelp(op.name)}
-      >
-        <Icon name="help" />
-      </button>
+      />
     </li>
   );
 }

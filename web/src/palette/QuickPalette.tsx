@@ -1,8 +1,9 @@
 // Search at the pointer: type, choose, and the block is there; connected when a wire was dropped into the void.
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { OpInfo } from "../api/types";
-import { blockId } from "../canvas/nodes";
+import { focusBlock } from "../canvas/view";
 import { useStudio } from "../store";
+import { useChosen } from "./useChosen";
 import { useFinder } from "./useFinder";
 
 const MOST = 50;
@@ -27,8 +28,6 @@ function Search({ quick, fits }: Props) {
   const closeQuick = useStudio((s) => s.closeQuick);
   const find = useFinder();
   const [query, setQuery] = useState("");
-  const [at, setAt] = useState(0);
-  const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => {
     const field = input.current;
@@ -55,11 +54,6 @@ function Search({ quick, fits }: Props) {
       .sort((a, b) => (rank.get(a.op.name) as number) - (rank.get(b.op.name) as number))
       .slice(0, MOST);
   }, [find, query, wiring, fits, ops]);
-  const chosen = Math.min(at, choices.length - 1);
-
-  useEffect(() => {
-    list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
-  }, [chosen]);
 
   const choose = (choice: Choice | undefined) => {
     if (!choice) return;
@@ -67,11 +61,9 @@ function Search({ quick, fits }: Props) {
     closeQuick();
     const name = studio.addBlock(choice.op.name, quick.position, wiring ? { wiring, port: choice.port } : undefined);
     // Keys go on at the new block.
-    if (name)
-      requestAnimationFrame(() =>
-        document.querySelector<HTMLElement>(`[data-id="${CSS.escape(blockId(name))}"]`)?.focus(),
-      );
+    if (name) focusBlock(name);
   };
+  const { chosen, setAt, list, onKeyDown } = useChosen(choices.length, (place) => choose(choices[place]));
   const left = Math.max(8, Math.min(quick.at[0], window.innerWidth - WIDTH - 8));
   const top = Math.max(8, Math.min(quick.at[1], window.innerHeight - HEIGHT - 8));
   return (
@@ -101,18 +93,11 @@ function Search({ quick, fits }: Props) {
           if (!(next instanceof Element && next.closest(".quick"))) closeQuick();
         }}
         onKeyDown={(event) => {
-          if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-            event.preventDefault();
-            const by = event.key === "ArrowDown" ? 1 : -1;
-            setAt((chosen + by + choices.length) % Math.max(1, choices.length));
-          } else if (event.key === "Enter") {
-            event.preventDefault();
-            choose(choices[chosen]);
-          } else if (event.key === "Escape") {
-            event.preventDefault();
-            event.stopPropagation();
-            closeQuick();
-          }
+          onKeyDown(event);
+          if (event.key !== "Escape") return;
+          event.preventDefault();
+          event.stopPropagation();
+          closeQuick();
         }}
       />
       <div className="quick-list" id="quick-list" role="listbox" aria-label="Blocks" ref={list}>

@@ -10,28 +10,7 @@ import { NOTHING } from "./initial";
 import type { GetState, SetState } from "./parts";
 import type { Actions, Selection } from "./types";
 
-type Editing = Pick<
-  Actions,
-  | "edit"
-  | "undo"
-  | "redo"
-  | "select"
-  | "setLiteral"
-  | "setAttr"
-  | "disconnect"
-  | "addBlock"
-  | "removeSelection"
-  | "copy"
-  | "cut"
-  | "paste"
-  | "duplicate"
-  | "groupSelection"
-  | "addNote"
-  | "tidy"
-  | "differentiate"
->;
-
-export function editing(set: SetState, get: GetState): Editing {
+export function editing(set: SetState, get: GetState) {
   const turn = (turned: Turned | null, verb: string) => {
     if (!turned) return;
     set((state) => ({
@@ -129,11 +108,16 @@ export function editing(set: SetState, get: GetState): Editing {
       get().say("Deleted");
     },
 
-    async copy() {
+    fragment() {
       const { selection, document, file } = get();
-      if (!selection.nodes.length && !selection.notes.length) return;
-      await navigator.clipboard.writeText(fragmentOf(document, selection, file.journal));
-      get().say(`Copied ${counted(selection.nodes.length, "block")}`);
+      const some = selection.nodes.length || selection.notes.length;
+      return some ? fragmentOf(document, selection, file.journal) : "";
+    },
+    async copy() {
+      const text = get().fragment();
+      if (!text) return;
+      await navigator.clipboard.writeText(text);
+      get().say(`Copied ${counted(get().selection.nodes.length, "block")}`);
     },
     async cut() {
       await get().copy();
@@ -147,8 +131,8 @@ export function editing(set: SetState, get: GetState): Editing {
       }
     },
     duplicate() {
-      const { selection, document, file } = get();
-      if (selection.nodes.length || selection.notes.length) paste(fragmentOf(document, selection, file.journal));
+      const text = get().fragment();
+      if (text) paste(text);
     },
 
     groupSelection() {
@@ -194,7 +178,7 @@ export function editing(set: SetState, get: GetState): Editing {
         return false;
       }
     },
-  };
+  } satisfies Partial<Actions>;
 }
 
 /** What of a selection is still in the document. */

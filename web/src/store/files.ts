@@ -8,31 +8,17 @@ import { download, pngOf } from "../page/picture";
 import { sound } from "../page/sound";
 import { IDLE, NOTHING, untitled } from "./initial";
 import type { GetState, SetState } from "./parts";
-import { CLIENT, received, reconnected } from "./running";
 import type { Actions, FileState } from "./types";
-
-type Files = Pick<
-  Actions,
-  | "start"
-  | "loadFiles"
-  | "newPage"
-  | "openPath"
-  | "openDropped"
-  | "save"
-  | "saveAs"
-  | "resolveConflict"
-  | "resolveRecovery"
-  | "renameFile"
-  | "deleteFile"
-  | "discardJournal"
-  | "trust"
-  | "exportAs"
->;
 
 export const EXTENSION = ".page.json";
 
 export function isExample(path: string | null): boolean {
   return path?.startsWith("example:") ?? false;
+}
+
+/** A path without the extension, or with another ending in its place. */
+export function bareName(path: string, ending = ""): string {
+  return path.endsWith(EXTENSION) ? path.slice(0, -EXTENSION.length) + ending : path;
 }
 
 /** A file name as typed, with the extension. */
@@ -41,7 +27,7 @@ export function fileName(typed: string): string {
   return name.endsWith(EXTENSION) ? name : `${name.replace(/\.json$/, "")}${EXTENSION}`;
 }
 
-export function files(set: SetState, get: GetState): Files {
+export function files(set: SetState, get: GetState) {
   let started = false;
   const show = (document: Document, file: FileState) => {
     const left = get();
@@ -64,8 +50,7 @@ export function files(set: SetState, get: GetState): Files {
       checkedDocument: null,
       problemsOf: new Map(),
     });
-    const hash = file.path ? `#page=${encodeURIComponent(file.path)}` : "";
-    history.replaceState(null, "", `${location.pathname}${hash}`);
+    address(file.path);
     get().bringIntoView([], true);
   };
 
@@ -133,7 +118,7 @@ export function files(set: SetState, get: GetState): Files {
         };
       });
       if (file.journal !== path) void api.discard(file.journal).catch(() => undefined);
-      history.replaceState(null, "", `${location.pathname}#page=${encodeURIComponent(path)}`);
+      address(path);
       get().say(`Saved ${path}`);
       void get().loadFiles();
       return true;
@@ -171,13 +156,13 @@ export function files(set: SetState, get: GetState): Files {
         const catalogue = await api.catalogue();
         set({ session, catalogue, ops: new Map(catalogue.ops.map((op) => [op.name, op])) });
         let before = true;
-        listen(() => get().session?.key ?? "", CLIENT, {
-          event: (event) => received(set, get, event),
+        listen(() => get().session?.key ?? "", get().client, {
+          event: (event) => get().received(event),
           state: (open) => {
             set({ connection: open ? "open" : "lost" });
             if (!open) void stillKnown();
             if (open && !before) {
-              reconnected(set, get);
+              get().reconnected();
               void get().loadFiles();
             }
             before = open;
@@ -280,7 +265,7 @@ export function files(set: SetState, get: GetState): Files {
         await api.rename(path, name);
         if (get().file.path === path) {
           set({ file: { ...get().file, path: name, journal: name } });
-          history.replaceState(null, "", `${location.pathname}#page=${encodeURIComponent(name)}`);
+          address(name);
         }
         get().closeDialog();
         await get().loadFiles();
@@ -335,7 +320,12 @@ export function files(set: SetState, get: GetState): Files {
         get().toast("danger", `Not exported: ${reason(problem)}`);
       }
     },
-  };
+  } satisfies Partial<Actions>;
+}
+
+/** The tab's address names the page, so that loading it again opens the same. */
+function address(path: string | null): void {
+  history.replaceState(null, "", `${location.pathname}${path ? `#page=${encodeURIComponent(path)}` : ""}`);
 }
 
 function currentOf(body: unknown): { page: Document; version: string } | null {

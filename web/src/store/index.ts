@@ -1,24 +1,30 @@
-// The one store. Parts are in their own files; what follows every edit (check, journal) is wired up here.
+// The store. Parts are in their own files; what follows every edit (check, journal) is wired up here.
 import { create } from "zustand";
 import { checking } from "./checking";
 import { editing } from "./editing";
 import { files } from "./files";
 import { initialState } from "./initial";
+import { looking } from "./looking";
 import { running } from "./running";
 import { showing } from "./showing";
 import type { NodeState, Store } from "./types";
 import { wiring } from "./wiring";
 
-export const useStudio = create<Store>()((set, get) => ({
-  ...initialState(),
-  ...editing(set, get),
-  ...wiring(set, get),
-  ...running(set, get),
-  ...files(set, get),
-  ...showing(set, get),
-}));
+export function createStudio() {
+  const store = create<Store>()((set, get) => ({
+    ...initialState(),
+    ...editing(set, get),
+    ...wiring(set, get),
+    ...running(set, get),
+    ...looking(set, get),
+    ...files(set, get),
+    ...showing(set, get),
+  }));
+  checking(store);
+  return store;
+}
 
-checking(useStudio);
+export const useStudio = createStudio(); // the page's
 
 /** The state of a block: what its last result says, unless the page has changed under it. */
 export function nodeState(state: Store, node: string): NodeState {

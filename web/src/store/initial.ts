@@ -38,6 +38,7 @@ const PANEL: Panel = {
 
 export function initialState(): State {
   return {
+    client: crypto.randomUUID(),
     session: null,
     catalogue: null,
     ops: new Map(),

@@ -2,24 +2,9 @@
 import type { GetState, SetState } from "./parts";
 import type { Actions } from "./types";
 
-type Showing = Pick<
-  Actions,
-  | "setPanel"
-  | "setTheme"
-  | "openDialog"
-  | "closeDialog"
-  | "openQuick"
-  | "closeQuick"
-  | "showHelp"
-  | "bringIntoView"
-  | "say"
-  | "toast"
-  | "dropToast"
->;
-
 const TOAST_FOR = 7000;
 
-export function showing(set: SetState, get: GetState): Showing {
+export function showing(set: SetState, get: GetState) {
   let toasts = 0;
   return {
     setPanel: (panel) => set((state) => ({ panel: { ...state.panel, ...panel } })),
@@ -39,6 +24,10 @@ export function showing(set: SetState, get: GetState): Showing {
     showHelp: (op) => set((state) => ({ panel: { ...state.panel, right: "help", rightOpen: true, helpOp: op } })),
     bringIntoView: (nodes, readable = false) =>
       set((state) => ({ focusRequest: { nodes, readable, count: (state.focusRequest?.count ?? 0) + 1 } })),
+    goTo(node) {
+      get().select({ nodes: [node] });
+      get().bringIntoView([node]);
+    },
     say: (text) => set({ spoken: text }),
     toast(tone, text) {
       const id = ++toasts;
@@ -48,5 +37,5 @@ export function showing(set: SetState, get: GetState): Showing {
       setTimeout(() => get().dropToast(id), TOAST_FOR);
     },
     dropToast: (id) => set((state) => ({ toasts: state.toasts.filter((toast) => toast.id !== id) })),
-  };
+  } satisfies Partial<Actions>;
 }

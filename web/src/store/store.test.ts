@@ -2,9 +2,9 @@
 // The store without a server: every request fails, and editing goes on.
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { OpInfo, StudioEvent, Value } from "../api/types";
-import { useStudio } from ".";
+import { createStudio, type Store } from ".";
 import { initialState } from "./initial";
-import { told } from "./running";
+import { told } from "./results";
 
 vi.stubGlobal("fetch", () => Promise.reject(new Error("no server here")));
 
@@ -26,8 +26,12 @@ const op: OpInfo = {
   words: "",
 };
 
-const studio = useStudio.getState;
-beforeEach(() => useStudio.setState({ ...initialState(), ops: new Map([[op.name, op]]) }));
+let studio: () => Store;
+beforeEach(() => {
+  const store = createStudio();
+  store.setState({ ops: new Map([[op.name, op]]) });
+  studio = store.getState;
+});
 
 describe("editing", () => {
   test("a block comes with its example, selected, under a free name", () => {

@@ -14,6 +14,7 @@ import type {
   Problem,
   Session,
   Side,
+  StudioEvent,
   Value,
 } from "../api/types";
 import type { History } from "../page/history";
@@ -115,6 +116,7 @@ export type FileState = {
 export type Connection = "connecting" | "open" | "lost" | "ended"; // ended: another studio answers, which does not know this tab
 
 export type State = {
+  client: string; // whom the server tells of the runs asked for here
   session: Session | null;
   catalogue: Catalogue | null;
   ops: ReadonlyMap<string, OpInfo>; // the catalogue by name
@@ -158,6 +160,7 @@ export type Actions = {
   disconnect(node: string, port: string): void;
   addBlock(op: string, position: Point, connectTo?: { wiring: PortPlace; port: string }): string | null;
   removeSelection(): void;
+  fragment(): string; // what is selected, as text; "" if that is nothing
   copy(): Promise<void>;
   cut(): Promise<void>;
   paste(text?: string): Promise<void>;
@@ -168,6 +171,7 @@ export type Actions = {
   differentiate(output: string, inputs: string[]): Promise<boolean>;
 
   // -------------------------------------------------------------- wires
+  join(place: PortPlace, other: Omit<PortPlace, "side">): Promise<boolean>; // the same, whichever is the output
   pickUp(place: PortPlace, way: Wiring["way"]): Promise<void>;
   putDown(): void;
   refusal(place: PortPlace): string; // why the wire in hand does not fit there; "" when it does, or when nothing is known yet
@@ -179,6 +183,8 @@ export type Actions = {
   runStep(): Promise<void>;
   runLoop(steps: number): Promise<void>;
   stop(): Promise<void>;
+  received(event: StudioEvent): void; // from the socket
+  reconnected(): void; // the socket is back: what a run said meanwhile is lost
   setLoopSteps(steps: number): void;
   setRunName(name: string): void;
 
@@ -211,6 +217,7 @@ export type Actions = {
   closeQuick(): void;
   showHelp(op: string): void;
   bringIntoView(nodes: string[], readable?: boolean): void; // no nodes: all; readable: rather a part than too small
+  goTo(node: string): void; // selects a block and brings it into view
   say(text: string): void; // to the live region
   toast(tone: Toast["tone"], text: string): void;
   dropToast(id: number): void;

@@ -6,9 +6,7 @@ import { argumentAt, cycleOf, isLink, outputName, sourceOf, splitPort, splitSour
 import type { GetState, SetState } from "./parts";
 import type { Actions, PortPlace } from "./types";
 
-type WiringActions = Pick<Actions, "connect" | "pickUp" | "putDown" | "refusal">;
-
-export function wiring(set: SetState, get: GetState): WiringActions {
+export function wiring(set: SetState, get: GetState) {
   let asked: { document: Document; place: string; answer: Promise<Fits> } | null = null;
 
   /** What fits a port, asked once for a document. */
@@ -52,6 +50,11 @@ export function wiring(set: SetState, get: GetState): WiringActions {
       return true;
     },
 
+    join(place, other) {
+      const [from, to] = place.side === "output" ? [place, other] : [other, place];
+      return get().connect(`${from.node}.${from.port}`, to.node, to.port);
+    },
+
     async pickUp(place, way) {
       set({ wiring: { ...place, fits: null, way } });
       const still = () => {
@@ -74,7 +77,7 @@ export function wiring(set: SetState, get: GetState): WiringActions {
       if (held.side === place.side) return place.side === "input" ? "a wire needs an output" : "a wire needs an input";
       return held.fits ? said(held.fits, place.node, place.port) : "";
     },
-  };
+  } satisfies Partial<Actions>;
 }
 
 /** What the server says of a port; an item of a list is judged as the list's port when it is not named itself. */

@@ -46,3 +46,20 @@ export const Icon = memo(function Icon({ name }: { name: IconName }) {
     </svg>
   );
 });
+
+type ButtonProps = {
+  icon: IconName;
+  title: string;
+  label?: string; // what the screen reader says, where the title does not tell what it is about
+  className?: string;
+  tabIndex?: number;
+  onClick(): void;
+};
+
+export function IconButton({ icon, label, className = "ghost tiny", ...props }: ButtonProps) {
+  return (
+    <button type="button" className={className} aria-label={label ?? props.title} {...props}>
+      <Icon name={icon} />
+    </button>
+  );
+}

@@ -3,7 +3,7 @@ import { timeText } from "../canvas/dtype";
 import { useStudio } from "../store";
 import { counted } from "../store/editing";
 import type { Connection, RunState } from "../store/types";
-import { Icon } from "./Icon";
+import { Icon, IconButton } from "./Icon";
 
 const CONNECTION: Record<Connection, string> = {
   connecting: "connecting",
@@ -96,15 +96,12 @@ function Problems() {
     <section className="problems" aria-label="Problems">
       <div className="panel-head">
         <h2>Problems</h2>
-        <button
-          type="button"
-          className="ghost tiny"
-          aria-label="Close the list of problems"
+        <IconButton
+          icon="close"
+          label="Close the list of problems"
           title="Close (Esc)"
           onClick={() => studio().setPanel({ problems: false })}
-        >
-          <Icon name="close" />
-        </button>
+        />
       </div>
       {!problems.length && !mismatches.length && !failed && <p className="quiet">Nothing is wrong with this page.</p>}
       <ul>
@@ -115,10 +112,7 @@ function Problems() {
               type="button"
               className="problem"
               disabled={!problem.node}
-              onClick={() => {
-                studio().select({ nodes: [problem.node] });
-                studio().bringIntoView([problem.node]);
-              }}
+              onClick={() => studio().goTo(problem.node)}
             >
               <b>{[problem.node, problem.port].filter(Boolean).join(".") || "page"}</b> {problem.text}
             </button>

@@ -1,10 +1,10 @@
 // The bar on top: which page this is, whether it is safe, running, editing, and the ways out.
-import { useState } from "react";
 import { placeOnPage } from "../canvas/view";
 import { setTitle } from "../page/edits";
 import { useStudio } from "../store";
 import { isExample } from "../store/files";
 import type { Theme } from "../store/types";
+import { useDraft } from "../values/useDraft";
 import { Icon, type IconName } from "./Icon";
 import { shortcut } from "./keys";
 import { Menu } from "./Menu";
@@ -122,22 +122,17 @@ function Title() {
   const title = useStudio((s) => s.document.title ?? "");
   const path = useStudio((s) => s.file.path);
   const edit = useStudio((s) => s.edit);
-  const [draft, setDraft] = useState<string | null>(null);
+  const { field, drop } = useDraft(title, (text) => edit("title the page", setTitle(text.trim())));
   const where = path ? (isExample(path) ? `example · ${path.slice("example:".length)}` : path) : "not saved yet";
   return (
     <div className="title">
       <input
         aria-label="Title of the page"
         placeholder="Untitled page"
-        value={draft ?? title}
-        onChange={(event) => setDraft(event.target.value)}
-        onBlur={() => {
-          if (draft !== null && draft !== title) edit("title the page", setTitle(draft.trim()));
-          setDraft(null);
-        }}
+        {...field}
         onKeyDown={(event) => {
           if (event.key === "Enter") event.currentTarget.blur();
-          if (event.key === "Escape") setDraft(null);
+          if (event.key === "Escape") drop();
         }}
       />
       <div className="where" title={where}>

@@ -1,6 +1,9 @@
 // Every key of the studio: the one table that the handler obeys and that the sheet (?) shows.
-import { nameOf } from "../canvas/nodes";
-import { canvasView, placeOnPage, placeOnScreen } from "../canvas/view";
+
+import type { Point } from "../api/types";
+import { blockId, nameOf } from "../canvas/nodes";
+import { openSearch } from "../canvas/paneGestures";
+import { canvasView, focusBlock, placeOnPage } from "../canvas/view";
 import { moveNodes } from "../page/edits";
 import { useStudio } from "../store";
 
@@ -16,11 +19,6 @@ export type Key = {
 const studio = () => useStudio.getState();
 const STEP = 8;
 const LEAP = 64;
-
-function openSearch(): void {
-  const at = placeOnScreen();
-  studio().openQuick({ at, position: placeOnPage(at), wiring: null });
-}
 
 function letGo(): void {
   const { wiring, quick, lens, panel, selection } = studio();
@@ -69,22 +67,16 @@ function go(direction: Direction): void {
   const at = flow.flowToScreenPosition(centre);
   const seen = box && at.x > box.left + 80 && at.x < box.right - 80 && at.y > box.top + 60 && at.y < box.bottom - 60;
   if (!seen) void flow.setCenter(centre.x, centre.y, { zoom: Math.max(flow.getZoom(), 0.5), duration: 0 });
-  const id = best.id;
-  requestAnimationFrame(() => canvasView.element?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`)?.focus());
+  focusBlock(found);
 }
 
 function move(dx: number, dy: number): void {
   const { nodes } = studio().selection;
   const at = nodes.flatMap((name) => {
-    const item = canvasView.flow?.getNode(`n:${name}`);
-    return item ? [[name, [item.position.x + dx, item.position.y + dy]] as const] : [];
+    const item = canvasView.flow?.getNode(blockId(name));
+    return item ? [[name, [item.position.x + dx, item.position.y + dy] as Point]] : [];
   });
-  if (!at.length) return;
-  studio().edit(
-    "move",
-    moveNodes(Object.fromEntries(at.map(([name, [x, y]]) => [name, [x as number, y as number]]))),
-    `move ${nodes.join(" ")}`,
-  );
+  if (at.length) studio().edit("move", moveNodes(Object.fromEntries(at)), `move ${nodes.join(" ")}`);
 }
 
 function editSelected(): void {
@@ -188,7 +180,7 @@ export const KEYS: readonly Key[] = [
   { group: "Edit", keys: ["Mod+G"], label: "Group the selected blocks", run: () => studio().groupSelection() },
   { group: "Edit", keys: ["N"], label: "Add a note", run: () => studio().addNote(placeOnPage()) },
 
-  { group: "Canvas", keys: ["Space", "/"], label: "Find and add a block", run: openSearch },
+  { group: "Canvas", keys: ["Space", "/"], label: "Find and add a block", run: () => openSearch() },
   arrows("Canvas", "", "Go to the nearest block in that direction", ({ direction }) => go(direction)),
   arrows("Canvas", "Mod+", "Move the selected blocks", ({ x, y }) => move(x * STEP, y * STEP)),
   arrows("Canvas", "Mod+Shift+", "Move them far", ({ x, y }) => move(x * LEAP, y * LEAP)),

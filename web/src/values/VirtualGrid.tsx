@@ -279,39 +279,3 @@ function inside(area: Area | null | undefined, row: number, column: number): boo
 function headOf(rows: number, rowHead: (row: number) => string): number {
   return Math.max(36, 18 + 7.5 * Math.max(rowHead(0).length, rowHead(Math.max(0, rows - 1)).length));
 }
-
-/** The place that a key moves the cursor to, or null if it is no key for moving. */
-export function movedTo(
-  event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">,
-  at: Place,
-  rows: number,
-  columns: number,
-): Place | null {
-  const far = event.ctrlKey || event.metaKey;
-  const bottom = Math.max(0, rows - 1);
-  const right = Math.max(0, columns - 1);
-  const to = (row: number, column: number): Place => ({
-    row: Math.min(bottom, Math.max(0, row)),
-    column: Math.min(right, Math.max(0, column)),
-  });
-  switch (event.key) {
-    case "ArrowUp":
-      return to(far ? 0 : at.row - 1, at.column);
-    case "ArrowDown":
-      return to(far ? bottom : at.row + 1, at.column);
-    case "ArrowLeft":
-      return to(at.row, far ? 0 : at.column - 1);
-    case "ArrowRight":
-      return to(at.row, far ? right : at.column + 1);
-    case "Home":
-      return to(far ? 0 : at.row, 0);
-    case "End":
-      return to(far ? bottom : at.row, right);
-    case "PageUp":
-      return to(at.row - 12, at.column);
-    case "PageDown":
-      return to(at.row + 12, at.column);
-    default:
-      return null;
-  }
-}

@@ -8,6 +8,11 @@ export type Real = number | string;
 export type Cell = Real | boolean | readonly [Real, Real];
 export type Tensor = { shape: number[]; cells: Cell[] };
 
+/** Whether an element is a word for what is no finite number. */
+export function isOddWord(cell: unknown): boolean {
+  return cell === "nan" || cell === "inf" || cell === "-inf";
+}
+
 export const MOST_AXES = 32;
 
 export function sizeOf(shape: readonly number[]): number {
@@ -16,6 +21,17 @@ export function sizeOf(shape: readonly number[]): number {
 
 export function isComplex(cell: unknown): cell is readonly [Real, Real] {
   return Array.isArray(cell);
+}
+
+/** The index of an element, axis by axis, from its place in row-major order. */
+export function indexAt(shape: readonly number[], place: number): number[] {
+  const index: number[] = [];
+  let rest = place;
+  for (const length of [...shape].reverse()) {
+    index.unshift(rest % length);
+    rest = Math.floor(rest / length);
+  }
+  return index;
 }
 
 /** Nested lists of a tensor's elements; an element alone for rank 0. */

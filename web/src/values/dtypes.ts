@@ -1,5 +1,6 @@
-import type { Cell, Real } from "./cells";
-import { isComplex } from "./cells";
+import { type Cell, isComplex, isOddWord, type Real } from "./cells";
+import { shown } from "./errors";
+import { cellText, complexText } from "./numbers";
 
 /** What a dtype's elements are made of; "" for a dtype that is not known yet. */
 export type Kind = "float" | "integer" | "bool" | "string" | "complex" | "";
@@ -74,8 +75,6 @@ export function dtypeNamed(text: string): string | null {
 }
 
 // ------------------------------------------------------------------ one element
-const WORDS = ["nan", "inf", "-inf"];
-
 function isDigits(cell: unknown): cell is string {
   return typeof cell === "string" && /^-?\d+$/.test(cell);
 }
@@ -112,7 +111,7 @@ export function misfit(cell: Cell, dtype: string): string {
 }
 
 function isReal(cell: unknown): cell is Real {
-  return typeof cell === "number" || (typeof cell === "string" && (WORDS.includes(cell) || isDigits(cell)));
+  return typeof cell === "number" || (typeof cell === "string" && (isOddWord(cell) || isDigits(cell)));
 }
 
 function tooLarge(cell: Real, dtype: string): string {
@@ -130,9 +129,8 @@ function outside(cell: Real, dtype: string): string {
 }
 
 function said(cell: Cell): string {
-  if (typeof cell === "boolean") return cell ? "True" : "False";
-  if (isComplex(cell)) return `${cell[0]}${String(cell[1]).startsWith("-") ? "" : "+"}${cell[1]}j`;
-  return typeof cell === "number" ? String(cell) : `“${cell.length > 24 ? `${cell.slice(0, 23)}…` : cell}”`;
+  if (isComplex(cell)) return complexText(String(cell[0]), String(cell[1]));
+  return typeof cell === "string" ? shown(cell, 24) : typeof cell === "boolean" ? cellText(cell) : String(cell);
 }
 
 /** What an empty cell of a new row holds. */

@@ -1,9 +1,9 @@
 /** What the grid editor holds and does, without a screen: texts by element, so that a slip stays where it was typed. */
-import { type Cell, isComplex, sameShape, sizeOf, type Tensor } from "./cells";
+import { type Cell, indexAt, sameShape, sizeOf, type Tensor } from "./cells";
 import { piecesOf } from "./delimited";
 import { fitted, kindOf, misfit, zeroOf } from "./dtypes";
 import { ParseError } from "./errors";
-import { cellText, complexText, readCell, realText } from "./numbers";
+import { cellText, readCell } from "./numbers";
 import { whyNot } from "./scan";
 import { hasBrackets, parseCells } from "./tensors";
 
@@ -18,11 +18,8 @@ export type History = { past: readonly Model[]; now: Model; future: readonly Mod
 
 // ------------------------------------------------------------------ elements as texts
 /** How an element stands in its cell: as it would be typed. */
-export function textOf(cell: Cell, dtype: string): string {
-  if (typeof cell === "string" && kindOf(dtype) === "string") return cell;
-  if (typeof cell === "string") return cell;
-  if (isComplex(cell)) return complexText(realText(cell[0]), realText(cell[1]));
-  return cellText(cell);
+export function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cellText(cell);
 }
 
 /** The element that a cell's text writes, or what is wrong with it in words. */
@@ -38,7 +35,7 @@ export function cellOf(text: string, dtype: string): { cell: Cell } | { problem:
 }
 
 export function modelOf(tensor: Tensor, dtype: string): Model {
-  return { shape: tensor.shape, texts: tensor.cells.map((cell) => textOf(cell, dtype)), dtype };
+  return { shape: tensor.shape, texts: tensor.cells.map((cell) => textOf(cell)), dtype };
 }
 
 export type Read = { model: Model; tensor: Tensor; problems: Map<number, string> };
@@ -79,6 +76,21 @@ export function sheetOf(shape: readonly number[], slice: readonly number[]): She
   return { rows, columns, base: base * rows * columns };
 }
 
+export function offsetOf(sheet: Sheet, at: Place): number {
+  return sheet.base + at.row * sheet.columns + at.column;
+}
+
+export type Size = Pick<Sheet, "rows" | "columns">;
+
+export function clamp(place: number, length: number): number {
+  return Math.max(0, Math.min(place, length - 1));
+}
+
+/** The place of a sheet that is nearest. */
+export function within({ rows, columns }: Size, row: number, column: number): Place {
+  return { row: clamp(row, rows), column: clamp(column, columns) };
+}
+
 /** The element's index in words: "[2, 0, 1]". */
 export function indexOf(shape: readonly number[], slice: readonly number[], at: Place): number[] {
   if (shape.length === 0) return [];
@@ -88,15 +100,9 @@ export function indexOf(shape: readonly number[], slice: readonly number[], at: 
 
 /** Where in the sheet, and in which, an element stands. */
 export function placeOf(shape: readonly number[], flat: number): { slice: number[]; at: Place } {
-  if (shape.length === 0) return { slice: [], at: { row: 0, column: 0 } };
-  if (shape.length === 1) return { slice: [], at: { row: flat, column: 0 } };
-  const index: number[] = [];
-  let rest = flat;
-  for (const length of [...shape].reverse()) {
-    index.unshift(rest % length);
-    rest = Math.floor(rest / length);
-  }
-  return { slice: index.slice(0, -2), at: { row: index.at(-2) as number, column: index.at(-1) as number } };
+  if (shape.length < 2) return { slice: [], at: { row: flat, column: 0 } };
+  const [column, row, ...slice] = indexAt(shape, flat).reverse() as [number, number, ...number[]];
+  return { slice: slice.reverse(), at: { row, column } };
 }
 
 export function areaOf(a: Place, b: Place): Area {
@@ -115,7 +121,7 @@ export function setTexts(model: Model, sheet: Sheet, at: Place, texts: readonly 
     for (const [column, text] of line.entries()) {
       const place: Place = { row: at.row + row, column: at.column + column };
       if (place.row >= sheet.rows || place.column >= sheet.columns) continue;
-      made[sheet.base + place.row * sheet.columns + place.column] = text;
+      made[offsetOf(sheet, place)] = text;
     }
   }
   return { ...model, texts: made };
@@ -128,7 +134,7 @@ export function fill(model: Model, sheet: Sheet, area: Area, text: string): Mode
 }
 
 export function zeroText(dtype: string): string {
-  return textOf(zeroOf(dtype), dtype);
+  return textOf(zeroOf(dtype));
 }
 
 /** A model with an axis cut, and filled up with zeros, at a place. */

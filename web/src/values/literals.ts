@@ -1,4 +1,4 @@
-import { type Cell, flattened, nested, sameShape, shapeText, sizeOf, type Tensor } from "./cells";
+import { flattened, nested, shapeText, sizeOf, type Tensor } from "./cells";
 import { DTYPES, dtypeNamed, fitted, kindOf, misfit } from "./dtypes";
 import { ParseError } from "./errors";
 import { cellText, quoted } from "./numbers";
@@ -113,6 +113,11 @@ export function parseLiteral(text: string, dtype: string): unknown {
   return tensorLiteral(read.tensor, explicit ?? undefined);
 }
 
+/** The same for a port, where no text is no literal. */
+export function parseArgument(text: string, dtype: string): unknown {
+  return text.trim() === "" ? undefined : parseLiteral(text, dtype);
+}
+
 function said(dtype: string | null, shape: number[] | null): object {
   return { ...(dtype === null ? {} : { dtype }), ...(shape === null ? {} : { shape }) };
 }
@@ -146,25 +151,4 @@ function parsedBase64(text: string): unknown {
   } catch {
     throw new ParseError('After base64 stands JSON text, as in base64 ["aGk="]');
   }
-}
-
-/** Whether two literals hold the same. */
-export function sameLiteral(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
-/** A tensor with each element as its dtype writes it, and what is wrong with each that is not. */
-export function checkedTensor(tensor: Tensor, dtype: string): { tensor: Tensor; problems: Map<number, string> } {
-  const problems = new Map<number, string>();
-  const cells = tensor.cells.map((cell, at): Cell => {
-    const made = fitted(cell, dtype);
-    const why = misfit(made, dtype);
-    if (why !== "") problems.set(at, why);
-    return made;
-  });
-  return { tensor: { shape: tensor.shape, cells }, problems };
-}
-
-export function sameTensor(a: Tensor, b: Tensor): boolean {
-  return sameShape(a.shape, b.shape) && JSON.stringify(a.cells) === JSON.stringify(b.cells);
 }

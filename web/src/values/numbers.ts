@@ -1,4 +1,4 @@
-import type { Cell, Real } from "./cells";
+import { type Cell, isOddWord, type Real } from "./cells";
 
 // One spelling of a decimal number, as Python and spreadsheets write it ("1.", ".5", "1e-3", "1_000").
 const DECIMAL = String.raw`(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`;
@@ -75,8 +75,7 @@ export function complexText(re: string, im: string): string {
 
 /** Whether a string stands for a number that JSON cannot write. */
 export function isNumberWord(text: string): boolean {
-  if (text === "nan" || text === "inf" || text === "-inf") return true;
-  return /^-?[1-9]\d{15,19}$/.test(text) && !Number.isSafeInteger(Number(text));
+  return isOddWord(text) || (/^-?[1-9]\d{15,19}$/.test(text) && !Number.isSafeInteger(Number(text)));
 }
 
 export function quoted(text: string): string {

@@ -1,4 +1,4 @@
-import { flattened, isComplex, sizeOf } from "./cells";
+import { flattened, isComplex, isOddWord, sizeOf } from "./cells";
 import { kindOf } from "./dtypes";
 import { formatColumn } from "./format";
 
@@ -58,5 +58,5 @@ export function bytesText(bytes: number): string {
 }
 
 export function isOdd(cell: unknown): boolean {
-  return cell === "nan" || cell === "inf" || cell === "-inf" || (isComplex(cell) && cell.some(isOdd));
+  return isOddWord(cell) || (isComplex(cell) && cell.some(isOdd));
 }

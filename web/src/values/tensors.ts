@@ -1,4 +1,4 @@
-import { type Cell, isComplex, MOST_AXES, nested, type Real, type Tensor } from "./cells";
+import { type Cell, isComplex, isOddWord, MOST_AXES, nested, type Real, type Tensor } from "./cells";
 import { readDelimited } from "./delimited";
 import { type Kind, kindOf } from "./dtypes";
 import { ParseError } from "./errors";
@@ -58,7 +58,7 @@ function unified(read: Read, text: string): Tensor & { kind: Kind; dtype: string
       if (!Number.isInteger(cell)) fractions += 1;
     } else if (typeof cell === "boolean") bools += 1;
     else if (isComplex(cell)) complex += 1;
-    else if (cell === "nan" || cell === "inf" || cell === "-inf") fractions += 1;
+    else if (isOddWord(cell)) fractions += 1;
     else if (!/^-?\d{16,20}$/.test(cell)) texts += 1;
   }
   const count = read.cells.length;

@@ -1,16 +1,16 @@
 import { useCallback, useMemo, useRef, useState } from "react";
+import { shapeText } from "./cells";
 import { ParseError } from "./errors";
 import * as grid from "./gridModel";
 
-export type Editing = { text: string; whole: boolean } | null;
+export type Grid = ReturnType<typeof useGrid>;
 
-/** The state of the grid editor: the tensor with its undo, the place, the range, and what is being typed. */
+/** The state of the grid editor: the tensor with its undo, the place, the range, and what is said about it. */
 export function useGrid(start: grid.Model, dtypes: readonly string[]) {
   const [history, setHistory] = useState(() => grid.begun(start));
   const [slice, setSlice] = useState<readonly number[]>([]);
   const [cursor, setCursor] = useState<grid.Place>({ row: 0, column: 0 });
   const [anchor, setAnchor] = useState<grid.Place>({ row: 0, column: 0 });
-  const [editing, setEditing] = useState<Editing>(null);
   const [message, setMessage] = useState("");
   const [loaded, setLoaded] = useState(false);
 
@@ -38,15 +38,11 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
   const settle = (next: grid.Model, at: grid.Area) => {
     const kept = slice
       .slice(0, Math.max(0, next.shape.length - 2))
-      .map((place, axis) => Math.max(0, Math.min(place, (next.shape[axis] as number) - 1)));
+      .map((place, axis) => grid.clamp(place, next.shape[axis] as number));
     setSlice(kept);
     const now = grid.sheetOf(next.shape, kept);
-    const to = (row: number, column: number) => ({
-      row: Math.max(0, Math.min(row, now.rows - 1)),
-      column: Math.max(0, Math.min(column, now.columns - 1)),
-    });
-    setAnchor(to(at.bottom, at.right));
-    setCursor(to(at.top, at.left));
+    setAnchor(grid.within(now, at.bottom, at.right));
+    setCursor(grid.within(now, at.top, at.left));
   };
 
   /** Does something that may be refused; the refusal is said. */
@@ -59,7 +55,7 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
     }
   };
 
-  const single = { top: cursor.row, bottom: cursor.row, left: cursor.column, right: cursor.column };
+  const single = grid.areaOf(cursor, cursor);
   const rank = model.shape.length;
   const rowAxis = rank === 1 ? 0 : rank - 2;
   const columnAxis = rank - 1;
@@ -72,14 +68,12 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
     slice,
     cursor,
     area,
-    editing,
     message,
     rank,
     loaded,
     canUndo: history.past.length > 0,
     canRedo: history.future.length > 0,
     setMessage,
-    setEditing,
     move,
     selectArea(from: grid.Place, to: grid.Place) {
       setAnchor(from);
@@ -97,8 +91,8 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
     undo: () => turn(grid.undone(history)),
     redo: () => turn(grid.redone(history)),
     type(text: string) {
-      const before = model.texts[sheet.base + cursor.row * sheet.columns + cursor.column];
-      if (text !== before) change(grid.setTexts(model, sheet, cursor, [[text]]), single);
+      if (text !== model.texts[grid.offsetOf(sheet, cursor)])
+        change(grid.setTexts(model, sheet, cursor, [[text]]), single);
     },
     fill: (text: string) => change(grid.fill(model, sheet, area, text)),
     clear: () => change(grid.fill(model, sheet, area, grid.zeroText(model.dtype))),
@@ -116,18 +110,19 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
       tried(() => {
         const pasted = grid.paste(model, slice, area, text, dtypes);
         change(pasted.model, pasted.area);
-        const size = `[${pasted.model.shape.join(", ")}]`;
-        setMessage(pasted.whole ? `Pasted a tensor of shape ${size}.` : "");
+        setMessage(pasted.whole ? `Pasted a tensor of shape ${shapeText(pasted.model.shape)}.` : "");
       });
     },
     copied: () => grid.copied(model, sheet, area),
-    /** Goes to the next text that is no element. */
+    /** Goes to the first text that is no element, and says what is wrong. */
     toProblem() {
-      const first = problems.keys().next().value;
+      const [first] = problems;
       if (first === undefined) return;
-      const { slice: at, at: place } = grid.placeOf(model.shape, first);
+      const { slice: at, at: place } = grid.placeOf(model.shape, first[0]);
       setSlice(at);
       move(place);
+      const said = problems.size === 1 ? "One cell is wrong:" : `${problems.size} cells are wrong. The first:`;
+      setMessage(`${said} ${first[1]}.`);
     },
   };
 

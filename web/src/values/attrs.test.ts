@@ -32,6 +32,10 @@ describe("attributes as text", () => {
     expect(() => parseAttr(kind, text)).toThrow(sentence);
   });
 
+  it.each([[[1, "a"]], [{ k: true }], ["a word"]])("of no known kind: %j reads back", (value) => {
+    expect(parseAttr(undefined, attrText(undefined, value))).toEqual(value);
+  });
+
   it("has no text for what is not set", () => {
     expect(attrText("int", undefined)).toBe("");
   });

@@ -1,23 +1,20 @@
-/** Attributes as texts, by their kind. */
+/** Attributes as texts, by their kind; one that no op knows has none, and is JSON. */
 import type { AttrKind } from "../api/types";
-import { ParseError } from "../values/errors";
-import { cellText, readCell } from "../values/numbers";
-import { literalText, parseLiteral } from "../values/parse";
+import { shapeText } from "./cells";
+import { ParseError } from "./errors";
+import { literalText, parseLiteral } from "./literals";
+import { cellText, readCell } from "./numbers";
 
-export function attrText(kind: AttrKind, value: unknown): string {
+export function attrText(kind: AttrKind | undefined, value: unknown): string {
   if (value === undefined) return "";
   switch (kind) {
+    case undefined:
     case "string":
     case "type":
       return typeof value === "string" ? value : JSON.stringify(value);
     case "shape":
-      return value === null
-        ? "unknown"
-        : Array.isArray(value)
-          ? `[${value.map((one) => one ?? "?").join(", ")}]`
-          : String(value);
     case "ints":
-      return Array.isArray(value) ? `[${value.join(", ")}]` : String(value);
+      return value === null ? "unknown" : Array.isArray(value) ? shapeText(value) : String(value);
     case "tensor":
       return literalText(value);
     default:
@@ -28,7 +25,7 @@ export function attrText(kind: AttrKind, value: unknown): string {
 }
 
 /** What a text means for an attribute; a ParseError says why it means nothing. */
-export function parseAttr(kind: AttrKind, text: string, dtype = ""): unknown {
+export function parseAttr(kind: AttrKind | undefined, text: string, dtype = ""): unknown {
   const word = text.trim();
   switch (kind) {
     case "string":
@@ -58,6 +55,12 @@ export function parseAttr(kind: AttrKind, text: string, dtype = ""): unknown {
       });
     case "tensor":
       return parseLiteral(text, dtype);
+    case undefined:
+      try {
+        return JSON.parse(word);
+      } catch {
+        return text;
+      }
   }
 }
 
