@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from . import pages, raw_ops
+from . import opdocs, raw_ops
 from .ops import basic as _basic  # noqa: F401  # declares the basic ops
 from .spec import REQUIRED, Attr, Op, basic_registry, registry
 
@@ -52,7 +52,7 @@ def stub(op: Op) -> str:
         one = "NDArray[Any] | None"
         others += f"    out: {one if op.result is None else f'Sequence[{one}] | None'} = None,\n"
     text += f"def {op.name}(\n    *,\n{inputs}{settings}{others}) -> {result}:\n"
-    return text + f'    """{pages.summary(op)}"""\n'
+    return text + f'    """{opdocs.summary(op)}"""\n'
 
 
 def _setting(attr: Attr) -> str:

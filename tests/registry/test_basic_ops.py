@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, kernels, pages, raw_ops
+from gradbag import dtypes, kernels, opdocs, raw_ops
 from gradbag.ops import basic as _basic  # noqa: F401  # declares the basic ops
 from gradbag.spec import Op, Reject, basic_registry
 from gradbag.testing import assert_adjoint, assert_gradient, assert_same, cases, layouts
 from gradbag.testing.cases import Case, type_choices, usual_types
 from gradbag.testing.gradcheck import function_of
 
-RUNNING = [op for op in basic_registry if pages.runs_alone(op)]
-IN_A_SESSION = [op for op in basic_registry if not pages.runs_alone(op)]
+RUNNING = [op for op in basic_registry if opdocs.runs_alone(op)]
+IN_A_SESSION = [op for op in basic_registry if not opdocs.runs_alone(op)]
 every_op = pytest.mark.parametrize("op", RUNNING, ids=lambda op: op.name)
 REJECTS = [(op, reject) for op in basic_registry for reject in op.rejects]
 DERIVED = [op for op in RUNNING if op.differentiable and op.differentiable_outputs]

@@ -5,12 +5,12 @@ import doctest
 import numpy as np
 import pytest
 
-from gradbag import pages, raw_ops
+from gradbag import opdocs, raw_ops
 from gradbag.ops import basic as _basic  # noqa: F401  # declares the basic ops
 from gradbag.spec import Op, basic_registry, registry
 
 every_op = pytest.mark.parametrize(
-    "op", [op for op in (*registry, *basic_registry) if pages.runs_alone(op)], ids=lambda op: op.name
+    "op", [op for op in (*registry, *basic_registry) if opdocs.runs_alone(op)], ids=lambda op: op.name
 )
 
 
@@ -31,7 +31,7 @@ def test_the_example_in_the_help_runs_as_printed(op: Op) -> None:
     text = getattr(raw_ops, op.name).__doc__
     test = doctest.DocTestParser().get_doctest(text, {}, op.name, None, None)
     assert test.examples
-    with np.printoptions(**pages.PRINTING):
+    with np.printoptions(**opdocs.PRINTING):
         result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
     assert result.attempted == len(test.examples)
     assert result.failed == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import gradbag
 
-from ... import dtypes, pages
+from ... import dtypes, opdocs
 from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
 from ...graph.page_values import MOST_INLINE, count
 from ...spec import Arg, Attr, Op, basic_registry, registry, snake_case
@@ -51,7 +51,7 @@ def op_info(op: Op) -> dict[str, Any]:
     return {
         "name": op.name,
         "title": snake_case(op.name).replace("_", " ").capitalize(),
-        "summary": pages.summary(op),
+        "summary": opdocs.summary(op),
         "category": category(op),
         "sparse": not op.basic,
         "differentiable": op.rule is not None and bool(op.differentiable),
@@ -110,7 +110,7 @@ def _setting(op: Op, attr: Attr) -> dict[str, Any]:
 def _words(op: Op) -> str:
     """What people may type who do not know the name: TensorFlow's spellings, and all that the op's page says."""
     spoken = snake_case(op.name).replace("_", " ")
-    parts = [op.python_name, spoken, f"tf.raw_ops.{op.name}", category(op), pages.details(op)]
+    parts = [op.python_name, spoken, f"tf.raw_ops.{op.name}", category(op), opdocs.details(op)]
     parts += [f"{a.name} {a.doc}" for a in (*op.inputs, *op.outputs)]
     parts += [f"{a.name} {a.doc}" for a in op.attrs]
     return " ".join(" ".join(parts).split())
