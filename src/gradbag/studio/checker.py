@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from ..graph import page as pages
-from ..graph import page_data
-from ..graph.page_graph import Drawn
-from ..graph.page_save import move_large
+from .. import page as pages
+from ..page import data_files
+from ..page.drawing import Drawn
+from ..page.saving import move_large
 from .services import catalogue, checking, exporting, opening
 from .services import help as helping
 from .wire import Parts
@@ -78,7 +78,7 @@ class Checker:
         return Parts(content=content, media_type=media_type, name=name)
 
     def open(self, message: dict[str, Any]) -> Parts:
-        content = page_data.read_bytes(Path(message["file"]), message["name"], message["most"])
+        content = data_files.read_bytes(Path(message["file"]), message["name"], message["most"])
         found = opening.opened(content, message["name"])
         return Parts(answer=json_bytes(found), nodes=outline(found["page"].get("nodes")))
 
@@ -90,7 +90,7 @@ class Checker:
         """What is written when a page is saved: its canonical text, and files for what is too long for it."""
         page = page_in(message)
         move_large(page)
-        files = {name: page_data.file_bytes(array) for name, array in page.data.items()}
+        files = {name: data_files.file_bytes(array) for name, array in page.data.items()}
         return Parts(
             text=pages.text(page).encode(), data=files, page=json_bytes(page.document), nodes=outline(page.nodes)
         )

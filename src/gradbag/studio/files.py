@@ -20,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from .. import errors
-from ..graph import page_data
+from ..page import data_files
 from .answers import Refused
 from .limits import Limits
 
@@ -38,7 +38,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def checked_name(path: object, suffix: str = SUFFIX) -> str:
     """A path that names a page in the folder, or a refusal; the disk is not touched."""
     try:
-        name = page_data.check_path(path, suffix)
+        name = data_files.check_path(path, suffix)
         name.encode()
     except (errors.Error, UnicodeEncodeError) as problem:
         raise Refused(400, "name", f"{str(problem)[:200]}.") from None
@@ -150,12 +150,12 @@ class Folder:
             if before == content and not data:
                 return digest(content)
             for file, array in data.items():
-                *below, tail = page_data.check_path(file).split("/")
+                *below, tail = data_files.check_path(file).split("/")
                 with self.inside((*folders, *below), make=True) as data_at:
-                    page_data.write_whole_in(data_at, tail, array)
+                    data_files.write_whole_in(data_at, tail, array)
             if before is not None:
                 self.keep("versions", path, before)
-            page_data.write_whole_in(at, name, content)
+            data_files.write_whole_in(at, name, content)
         return digest(content)
 
     @contextmanager
@@ -224,7 +224,7 @@ class Folder:
             short = short[:100] + digest(path.encode())
         with self.inside((OWN, kind, short), make=True) as at:
             stamp = f"{time.time_ns():020d}-{digest(content)}{SUFFIX}"
-            page_data.write_whole_in(at, stamp, content)
+            data_files.write_whole_in(at, stamp, content)
             for old in sorted(os.listdir(at))[: -self.limits.versions]:
                 os.unlink(old, dir_fd=at)
 

@@ -13,15 +13,15 @@ import msgspec
 import numpy as np
 
 from .. import dtypes, errors
-from ..graph import page as pages
-from ..graph import page_data
+from .. import page as pages
 from ..graph.cache import ResultCache
 from ..graph.graph import Graph, Node, Output
-from ..graph.page_check import inspect
-from ..graph.page_graph import Drawn
-from ..graph.page_links import Problem, read_by, split
-from ..graph.page_run import Answer, Task, compare, labels, node_of, one_output, tasks
 from ..graph.plan import Plan
+from ..page import data_files
+from ..page.checking import inspect
+from ..page.drawing import Drawn
+from ..page.links import Problem, read_by, split
+from ..page.running import Answer, Task, compare, labels, node_of, one_output, tasks
 from .checker import page_in
 from .services import checking, values
 from .watching import Variables, WatchedRun, whole_plan
@@ -227,7 +227,7 @@ class Runner:
         )
 
     def npy(self, message: dict[str, Any]) -> Parts:
-        return Parts(content=page_data.file_bytes(self._store.get(message["hash"])))
+        return Parts(content=data_files.file_bytes(self._store.get(message["hash"])))
 
     def lens(self, message: dict[str, Any]) -> dict[str, Any]:
         from ..graph import lens

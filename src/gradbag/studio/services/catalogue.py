@@ -10,7 +10,7 @@ import gradbag
 
 from ... import dtypes, opdocs
 from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
-from ...graph.page_values import MOST_INLINE, count
+from ...page.literals import MOST_INLINE, count
 from ...spec import Arg, Attr, Op, basic_registry, registry, snake_case
 
 

@@ -9,10 +9,10 @@ from ... import errors
 from ...dims import AnyShape
 from ...graph.cache import call_digest, digest, step_digest
 from ...graph.graph import Graph, Node
-from ...graph.page_check import inspect, outputs
-from ...graph.page_graph import Drawn
-from ...graph.page_links import Problem, links, split
-from ...graph.page_model import Page
+from ...page.checking import inspect, outputs
+from ...page.drawing import Drawn
+from ...page.links import Problem, links, split
+from ...page.model import Page
 from ...spec import Op, basic_registry, registry
 
 Slot = dict[str, Any]

@@ -12,14 +12,14 @@ from ...autodiff import RowGrad
 from ...graph.gradient_ops import GraphOps
 from ...graph.gradients import add_symbolic_gradients
 from ...graph.graph import Graph, Node, Output
-from ...graph.page_check import MOST_NODES
-from ...graph.page_from_graph import entry_of, literals_of
-from ...graph.page_graph import Drawn, draw
-from ...graph.page_layout import LEFT, TOP, placed, positions
-from ...graph.page_links import is_link, split
-from ...graph.page_model import Page
-from ...graph.page_values import MOST_INLINE
 from ...graph.scope import Scope
+from ...page.checking import MOST_NODES
+from ...page.drawing import Drawn, draw
+from ...page.import_graph import entry_of, literals_of
+from ...page.layout import LEFT, TOP, placed, positions
+from ...page.links import is_link, split
+from ...page.literals import MOST_INLINE
+from ...page.model import Page
 from ...spec import find, snake_case
 from .carrying import inline
 

@@ -10,11 +10,11 @@ from typing import Any
 from ... import attributes, errors
 from ...dims import AnyShape
 from ...graph.graph import Graph, Node, Output, shape_text
-from ...graph.page_graph import Drawn, draw
-from ...graph.page_links import is_link, sources, split
-from ...graph.page_migrate import FORMAT
-from ...graph.page_model import Page
-from ...graph.page_values import LiteralError
+from ...page.drawing import Drawn, draw
+from ...page.links import is_link, sources, split
+from ...page.literals import LiteralError
+from ...page.migrate import FORMAT
+from ...page.model import Page
 from ...spec import Arg, Op
 from .catalogue import declared_ops, example
 from .checking import op_of

@@ -7,11 +7,11 @@ from typing import Any
 
 from ... import errors
 from ...graph.graphdef import load_graphdef
-from ...graph.page_check import inspect
-from ...graph.page_from_graph import from_graph
-from ...graph.page_from_graphdef import from_graphdef
-from ...graph.page_model import Page, parse
-from ...graph.page_text import MOST_BYTES
+from ...page.canonical import MOST_BYTES
+from ...page.checking import inspect
+from ...page.import_graph import from_graph
+from ...page.import_graphdef import from_graphdef
+from ...page.model import Page, parse
 from .carrying import MOST_ELEMENTS, whole
 from .pictures import page_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import errors
-from ...graph.page_layout import LEFT, TOP, placed, positions
-from ...graph.page_model import Page
+from ...page.layout import LEFT, TOP, placed, positions
+from ...page.model import Page
 
 
 def tidy(page: Page, nodes: list[str] | None = None) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, errors
-from ...graph import page_values
 from ...graph.cache import array_digest
+from ...page import literals
 
 Array = np.ndarray[Any, Any]
 
@@ -41,9 +41,9 @@ def described(name: str, array: Array) -> dict[str, Any]:
 
 def table(array: Array) -> Any:
     """Nested lists of an array's elements, as in page files; strings that are no text as base64."""
-    if dtypes.name_of(array.dtype) == "string" and not page_values.is_text(array):
-        return page_values.to_base64(array)
-    return page_values.to_json(array)
+    if dtypes.name_of(array.dtype) == "string" and not literals.is_text(array):
+        return literals.to_base64(array)
+    return literals.to_json(array)
 
 
 # ------------------------------------------------------------------ summaries
@@ -80,7 +80,7 @@ def summary(array: Array) -> dict[str, Any]:
         "heat": _heat(array),
     }
     if dtypes.name_of(array.dtype) in dtypes.INTEGER and flat.size:  # exact, also beyond 2**53
-        made["min"], made["max"] = page_values.to_json(flat.min()), page_values.to_json(flat.max())
+        made["min"], made["max"] = literals.to_json(flat.min()), literals.to_json(flat.max())
     return made
 
 
@@ -101,7 +101,7 @@ def _mean(numbers: Array) -> float:
 
 
 def _number(value: Any) -> float | str:
-    made: float | str = page_values.plain(np.asarray(value, np.float64))
+    made: float | str = literals.plain(np.asarray(value, np.float64))
     return made
 
 

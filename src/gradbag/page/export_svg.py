@@ -6,13 +6,13 @@ import textwrap
 from collections.abc import Iterator
 from html import escape
 
-from .graph import Graph, shape_text
-from .page_boxes import CHARACTER, EDGE, HEAD, ROW, Box
-from .page_check import inspect
-from .page_frames import Group, Note, groups, notes
-from .page_layout import placed
-from .page_links import links, split
-from .page_model import Page
+from ..graph.graph import Graph, shape_text
+from .boxes import CHARACTER, EDGE, HEAD, ROW, Box
+from .checking import inspect
+from .frames import Group, Note, groups, notes
+from .layout import placed
+from .links import links, split
+from .model import Page
 
 MARGIN, TITLE = 32, 40
 KIND = 5.1  # the width of a mean character of the words beside outputs

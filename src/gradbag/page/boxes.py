@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..graph import ops as _declared  # noqa: F401  # declares the basic ops
 from ..spec import basic_registry, registry
-from . import ops as _declared  # noqa: F401  # declares the basic ops
-from .page_links import is_link, links, split
-from .page_model import Page
+from .links import is_link, links, split
+from .model import Page
 
 HEAD, ROW, FOOT, EDGE = 44, 20, 8, 14
 CHARACTER = 6.6  # a mean one of the text in a row

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors
-from .cache import ResultCache
-from .graph import Graph, Node, Output
-from .page_check import inspect, outputs
-from .page_graph import refuse
-from .page_links import leaves
-from .page_model import Page
-from .report import Report
-from .session import Cancel, ClientSession
+from ..graph.cache import ResultCache
+from ..graph.graph import Graph, Node, Output
+from ..graph.report import Report
+from ..graph.session import Cancel, ClientSession
+from .checking import inspect, outputs
+from .drawing import refuse
+from .links import leaves
+from .model import Page
 
 Array = np.ndarray[Any, Any]
 Told = Callable[[str, int, int], None]  # the run's name; how much is done of how much: steps, or nodes if it has one
