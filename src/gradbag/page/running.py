@@ -1,7 +1,9 @@
-"""Running a page without the studio: its runs in their order, in one session, and then what it expects."""
+"""Running a page: its runs in their order, in one session, and then what it expects. The command line and the studio
+have this one loop, and watch it in their own ways."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +13,9 @@ import numpy as np
 from .. import dtypes, errors
 from ..graph.cache import ResultCache
 from ..graph.graph import Graph, Node, Output
-from ..graph.report import Report
-from ..graph.session import Cancel, ClientSession
+from ..graph.report import Observer, Report, Reporter
+from ..graph.run import Cancel, Run
+from ..graph.session import ClientSession
 from .checking import inspect, outputs
 from .drawing import refuse
 from .links import leaves
@@ -70,6 +73,84 @@ def tasks(page: Page) -> list[Task]:
     ]
 
 
+# ------------------------------------------------------------------ the loop
+@dataclass
+class Request:
+    """A task in the terms of a graph."""
+
+    name: str
+    steps: int
+    wanted: dict[str, Output]  # by label
+    only: list[Node]
+    fed: dict[Output, Array]
+
+    def start(self, session: ClientSession, watcher: Observer, cancel: Cancel | None, whole: bool) -> Run:
+        """One step of it, not begun."""
+        fetches = list(self.wanted.values())
+        return session.prepare(self.fed, fetches, self.only, observer=watcher, cancel=cancel, whole=whole)
+
+
+class Watcher(Observer):
+    """Who is told of a page's run, each step of a loop included."""
+
+    def begin_step(self, step: int, steps: int) -> None:
+        """One of so many steps begins, counted from zero."""
+
+    def end_step(self, step: int, steps: int, run: Run) -> None:
+        """It has ended well."""
+
+
+def resolve(page: Page, graph: Graph, task: Task) -> Request:
+    """The outputs and nodes that a task names, and the arrays that it is fed."""
+    made = Request(task.name, task.steps, {}, [node_of(graph, name) for name in task.only], {})
+    for name in task.fetch:
+        labelled = labels(page, graph, name)
+        made.wanted |= labelled
+        if not labelled:  # a node without outputs can only be run
+            made.only.append(node_of(graph, name))
+    for name, literal in task.feed.items():
+        output = one_output(page, graph, name)
+        array = page.array(literal, output.dtype)
+        if array is None:
+            raise errors.InvalidArgumentError(f"{name} is fed nothing.")
+        made.fed[output] = array
+    return made
+
+
+def perform(
+    session: ClientSession, request: Request, watcher: Watcher, cancel: Cancel | None = None, *, whole: bool = False
+) -> None:
+    """All steps of a request; a `whole` one tells of every node on the way, cached or not."""
+    for step in range(request.steps):
+        watcher.begin_step(step, request.steps)
+        run = request.start(session, watcher, cancel, whole)
+        session.execute(run)
+        watcher.end_step(step, request.steps, run)
+
+
+def labels(page: Page, graph: Graph, name: str) -> dict[str, Output]:
+    """The outputs that a fetch means, by what to call them: all of a node have its name and their own."""
+    found = outputs(page, graph, name)
+    if len(found) == 1:
+        return {name: found[0]}
+    return {f"{name}.{output.port}": output for output in found}
+
+
+def one_output(page: Page, graph: Graph, name: str) -> Output:
+    """The output that is meant where only one can be: the one that a feed replaces."""
+    found = outputs(page, graph, name)
+    if len(found) != 1:
+        named = ", ".join(f"{name}.{output.port}" for output in found) or "it has none"
+        raise errors.InvalidArgumentError(f"{name} has {len(found)} outputs, name one: {named}")
+    return found[0]
+
+
+def node_of(graph: Graph, name: str) -> Node:
+    """The node that "node" or "node.port" means."""
+    return graph.node(name if name in graph else name.rpartition(".")[0])
+
+
+# ------------------------------------------------------------------ on the command line
 def run(
     page: Page,
     names: Sequence[str] = (),
@@ -88,22 +169,26 @@ def run(
     """
     drawn = inspect(page)
     refuse(drawn.problems)
+    graph = drawn.graph
     chosen = _chosen(page, names)
     if fetch:
         chosen[-1].fetch = list(fetch)
-    session = ClientSession(drawn.graph, cache)
+    session = ClientSession(graph, cache)
     answer = Answer()
     for task in chosen:
-        _perform(page, session, task, dict(feed or {}), answer, told, cancel)
+        request = resolve(page, graph, task)
+        request.fed |= {one_output(page, graph, name): value for name, value in (feed or {}).items()}
+        perform(session, request, _Filler(request, answer, told), cancel)
     if not feed:
         found = dict(answer.fetches)
         if not names and not fetch:
-            known = [name for name in page.section("expect") if labels(page, drawn.graph, name).keys() - found.keys()]
+            known = [name for name in page.section("expect") if labels(page, graph, name).keys() - found.keys()]
             if known:
                 rest = Answer()
-                _perform(page, session, Task("expect", known, feed=chosen[-1].feed), {}, rest, None, cancel)
+                request = resolve(page, graph, Task("expect", known, feed=chosen[-1].feed))
+                perform(session, request, _Filler(request, rest, None), cancel)
                 found = {**rest.fetches, **found}
-        compare(page, drawn.graph, found, answer)
+        compare(page, graph, found, answer)
     return answer
 
 
@@ -116,63 +201,28 @@ def _chosen(page: Page, names: Sequence[str]) -> list[Task]:
     return [known[name] for name in names] if names else list(known.values())
 
 
-def labels(page: Page, graph: Graph, name: str) -> dict[str, Output]:
-    """The outputs that a fetch means, by what to call them: all of a node have its name and their own."""
-    found = outputs(page, graph, name)
-    if len(found) == 1:
-        return {name: found[0]}
-    return {f"{name}.{output.port}": output for output in found}
+class _Filler(Reporter, Watcher):
+    """Puts what a request gives into an answer, and tells how far it is. Of a loop, the last step is reported."""
 
+    def __init__(self, request: Request, answer: Answer, told: Told | None) -> None:
+        super().__init__(None, None)
+        self._request, self._answer, self._told = request, answer, told
+        self._start = 0.0
 
-def _perform(
-    page: Page,
-    session: ClientSession,
-    task: Task,
-    feed: dict[str, Any],
-    answer: Answer,
-    told: Told | None,
-    cancel: Cancel | None,
-) -> None:
-    graph = session.graph
-    wanted: dict[str, Output] = {}
-    only: list[Node] = [node_of(graph, name) for name in task.only]
-    for name in task.fetch:
-        labelled = labels(page, graph, name)
-        wanted |= labelled
-        if not labelled:  # a node without outputs can only be run
-            only.append(node_of(graph, name))
-    fed = {one_output(page, graph, name): _fed(page, graph, name, value) for name, value in task.feed.items()}
-    fed |= {one_output(page, graph, name): value for name, value in feed.items()}
-    values: list[Array] = []
-    single = None if told is None else lambda done, total, _: told(task.name, done, total)
-    for step in range(task.steps):
-        report = Report()
-        values = session.run(
-            fed, list(wanted.values()), only, report=report, cancel=cancel, progress=single if task.steps == 1 else None
-        )
-        if told is not None and task.steps > 1:
-            told(task.name, step + 1, task.steps)
-        answer.report.nodes += report.nodes if task.steps == 1 or step == task.steps - 1 else []
-        answer.report.seconds += report.seconds
-    answer.fetches.update(zip(wanted, values, strict=True))
+    def begin_step(self, step: int, steps: int) -> None:
+        self._start = time.perf_counter()
+        self.report = self._answer.report if step == steps - 1 else None
 
+    def progress(self, done: int, total: int, node: Node) -> None:
+        if self._told is not None and self._request.steps == 1:
+            self._told(self._request.name, done, total)
 
-def one_output(page: Page, graph: Graph, name: str) -> Output:
-    """The output that is meant where only one can be: the one that a feed replaces."""
-    found = outputs(page, graph, name)
-    if len(found) != 1:
-        named = ", ".join(f"{name}.{output.port}" for output in found) or "it has none"
-        raise errors.InvalidArgumentError(f"{name} has {len(found)} outputs, name one: {named}")
-    return found[0]
-
-
-def node_of(graph: Graph, name: str) -> Node:
-    """The node that "node" or "node.port" means."""
-    return graph.node(name if name in graph else name.rpartition(".")[0])
-
-
-def _fed(page: Page, graph: Graph, name: str, value: Any) -> Any:
-    return page.array(value, one_output(page, graph, name).dtype)
+    def end_step(self, step: int, steps: int, run: Run) -> None:
+        if step == steps - 1:
+            self._answer.fetches.update(zip(self._request.wanted, run.answers(), strict=True))
+        self._answer.report.seconds += time.perf_counter() - self._start
+        if self._told is not None and steps > 1:
+            self._told(self._request.name, step + 1, steps)
 
 
 # ------------------------------------------------------------------ expectations
