@@ -9,10 +9,10 @@ import { Icon } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
 import { Far } from "./far";
-import { HEAD, ROW } from "./geometry";
 import type { BlockNode } from "./nodes";
 import { InputPort, OutputPort } from "./Port";
 import { Setting } from "./Setting";
+import { HEAD, ROW } from "./sizes";
 
 const MOST_VALUES = 3;
 

@@ -3,8 +3,8 @@ import { ViewportPortal } from "@xyflow/react";
 import { memo, useMemo } from "react";
 import { useStudio } from "../store";
 import { type Family, familyOf } from "./dtype";
-import { HEAD, ROW } from "./geometry";
 import type { BlockNode, NoteNode, WireEdge } from "./nodes";
+import { HEAD, ROW } from "./sizes";
 
 type Props = { items: readonly (BlockNode | NoteNode)[]; edges: readonly WireEdge[] };
 
