@@ -12,6 +12,7 @@ from .. import page as pages
 from ..page import data_files
 from ..page.drawing import Drawn
 from ..page.saving import move_large
+from . import messages
 from .services import catalogue, checking, exporting, opening
 from .services import help as helping
 from .wire import Parts
@@ -34,12 +35,12 @@ class Checker:
             "differentiable": self.differentiable,
             "export": self.export,
             "open": self.open,
-            "text": lambda m: {"text": pages.text(page_in(m))},
+            "text": lambda m: messages.Text(text=pages.text(page_in(m))),
             "document": self.document,
             "prepare": self.prepare,
         }
 
-    def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, dict[str, Any], Drawn]:
+    def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, messages.Check, Drawn]:
         page, name = page_in(message), str(message["path"])
         found, drawn = checking.checked(page, self._drawn.pop(name, None))
         self._drawn[name] = drawn
@@ -47,27 +48,27 @@ class Checker:
             self._drawn.popitem(last=False)
         return page, found, drawn
 
-    def check(self, message: dict[str, Any]) -> dict[str, Any]:
+    def check(self, message: dict[str, Any]) -> messages.Check:
         return self._draw(message)[1]
 
-    def fits(self, message: dict[str, Any]) -> dict[str, Any]:
+    def fits(self, message: dict[str, Any]) -> messages.Fits:
         from .services import fitting
 
         page, _, drawn = self._draw(message)
         return fitting.fits(page, drawn, message["node"], message["port"], message["side"])
 
-    def layout(self, message: dict[str, Any]) -> dict[str, Any]:
+    def layout(self, message: dict[str, Any]) -> messages.Layout:
         from .services import tidying
 
         return tidying.tidy(page_in(message), message["nodes"])
 
-    def differentiable(self, message: dict[str, Any]) -> dict[str, Any]:
+    def differentiable(self, message: dict[str, Any]) -> messages.Differentiable:
         from .services import differentiating
 
         page, _, drawn = self._draw(message)
         return differentiating.choices(page, drawn, message["output"])
 
-    def differentiate(self, message: dict[str, Any]) -> dict[str, Any]:
+    def differentiate(self, message: dict[str, Any]) -> messages.Differentiated:
         from .services import differentiating
 
         return differentiating.differentiate(page_in(message), message["output"], message["inputs"])

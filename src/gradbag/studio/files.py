@@ -14,7 +14,6 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -23,6 +22,7 @@ from .. import errors
 from ..page import data_files
 from .answers import Refused
 from .limits import Limits
+from .messages import FileInfo
 
 SUFFIX = ".page.json"
 EXAMPLE = "example:"
@@ -77,7 +77,7 @@ class Folder:
             0,
             -BETWEEN_COUNTS,
         )  # bytes of what is put aside, at most, and when they were counted
-        self._known: dict[tuple[str, int, int, int], dict[str, Any]] = {}
+        self._known: dict[tuple[str, int, int, int], FileInfo] = {}
 
     @property
     def readonly(self) -> bool:
@@ -260,7 +260,7 @@ class Folder:
                         yield (*parts, name), status.st_mtime, status.st_size
 
     # ------------------------------------------------------------------ what there is
-    def pages(self) -> list[dict[str, Any]]:
+    def pages(self) -> list[FileInfo]:
         """Each page with its title and version; files that are as they were are not read again."""
         found = []
         seen = {}
@@ -270,7 +270,7 @@ class Folder:
                 try:
                     info = described(path, self.read(path))
                 except Refused:
-                    info = {"path": path, "title": "", "version": "", "problems": True}
+                    info = FileInfo(path=path, title="", version="", problems=True)
             seen[key] = info
             found.append(info)
         self._known = seen
@@ -321,11 +321,11 @@ def examples() -> list[str]:
     return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def example_pages() -> list[dict[str, Any]]:
+def example_pages() -> list[FileInfo]:
     return [described(f"{EXAMPLE}{name}", (EXAMPLES / f"{name}{SUFFIX}").read_bytes()) for name in examples()]
 
 
-def described(path: str, content: bytes) -> dict[str, Any]:
+def described(path: str, content: bytes) -> FileInfo:
     """The line of a list; a file that is no page shows as one with problems."""
     try:
         heading = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
@@ -334,4 +334,4 @@ def described(path: str, content: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         title, problems = "", True
     shown = title[:200] if isinstance(title, str) else ""
-    return {"path": path, "title": shown, "version": digest(content), "problems": problems}
+    return FileInfo(path=path, title=shown, version=digest(content), problems=problems)

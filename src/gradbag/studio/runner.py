@@ -18,6 +18,7 @@ from ..graph.session import ClientSession
 from ..page import data_files
 from ..page.checking import inspect
 from ..page.running import Answer, Task, compare, labels, perform, resolve, tasks
+from . import messages
 from .checker import page_in
 from .keeping import Sheet, Stepping, Store
 from .services import checking, values
@@ -76,7 +77,8 @@ class Runner:
         start = time.perf_counter()
         page, sheet = page_in(message), self._sheet(message)
         show = Show(self._desk, self._store, sheet, page, message["run"])
-        state, mismatches = "done", []
+        mismatches: list[messages.Mismatch] = []
+        state: messages.EndState = "done"
         try:
             graph = sheet.draw(page).graph
             chosen = _chosen(page, graph, message)
@@ -101,7 +103,7 @@ class Runner:
         return {}
 
     # ------------------------------------------------------------------ step by step
-    def step(self, message: dict[str, Any]) -> dict[str, Any]:
+    def step(self, message: dict[str, Any]) -> messages.Stepped:
         """One node more: the first that is not done yet as it is now."""
         self._begin(message)
         start = time.perf_counter()
@@ -128,10 +130,10 @@ class Runner:
             self._stepped.pop(name, None)
             show.finished("failed" if show.failed else "done", time.perf_counter() - start, [])
         self._current = ""
-        return {"id": name, "done": reached or list(stepping.done), "next": following}
+        return messages.Stepped(id=name, done=reached or list(stepping.done), next=following)
 
     # ------------------------------------------------------------------ looking at values
-    def value(self, message: dict[str, Any]) -> dict[str, Any]:
+    def value(self, message: dict[str, Any]) -> messages.ValueRows:
         columns = message["columns"]
         return values.cut(
             self._store.get(message["hash"]),
@@ -144,7 +146,7 @@ class Runner:
     def npy(self, message: dict[str, Any]) -> Parts:
         return Parts(content=data_files.file_bytes(self._store.get(message["hash"])))
 
-    def lens(self, message: dict[str, Any]) -> dict[str, Any]:
+    def lens(self, message: dict[str, Any]) -> messages.Lens:
         from ..graph import lens
 
         page = page_in(message)
@@ -157,7 +159,14 @@ class Runner:
             for name, outputs in list(sheet.values.items())
             if name in drawn.graph and keys.get(name) == sheet.computed.get(name)
         }
-        return lens.look(page, drawn, known, message["node"], message["port"], message["index"])
+        found = lens.look(page, drawn, known, message["node"], message["port"], message["index"])
+        return messages.Lens(
+            marks=found["marks"],
+            feeds=found["feeds"],
+            fed=found["fed"],
+            wires=found["wires"],
+            partial=found["partial"],
+        )
 
 
 # ------------------------------------------------------------------ what to run
@@ -207,7 +216,7 @@ def _advance(
     return reached, None
 
 
-def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[dict[str, str]]:
+def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[messages.Mismatch]:
     """What the page expects and did not get, of all that this run has computed."""
     found: dict[str, Array] = {}
     for name in page.section("expect"):
@@ -219,4 +228,4 @@ def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[dict[str, st
     answer = Answer()
     if found:
         compare(page, graph, found, answer)
-    return [{"name": m.name, "expected": m.expected, "got": m.got, "text": m.text} for m in answer.mismatches]
+    return [messages.Mismatch(name=m.name, expected=m.expected, got=m.got, text=m.text) for m in answer.mismatches]

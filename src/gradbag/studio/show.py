@@ -14,6 +14,7 @@ from ..graph.run import Run
 from ..page.links import Problem, read_by, split
 from ..page.model import Page
 from ..page.running import Watcher
+from . import messages
 from .keeping import Sheet, Store
 from .services import values
 from .worker import Desk, told
@@ -37,10 +38,9 @@ class Show(Watcher):
         self._loud = True
         self._values_at = self._progress_at = self._place_at = 0.0
 
-    def _tell(self, kind: str, /, **event: Any) -> None:
-        body = msgspec.json.encode({"type": kind, "id": self._run, **event})
-        said = {"type": kind, "run": self._run, "event": body}
-        if kind == "node":
+    def _tell(self, event: messages.RunEvent) -> None:
+        said = {"type": event["type"], "run": self._run, "event": msgspec.json.encode(event)}
+        if event["type"] == "node":
             said |= {"node": event["node"], "state": event["state"]}
         self._desk.tell(said)
 
@@ -61,7 +61,7 @@ class Show(Watcher):
         if node.name not in self._page.nodes or _is_known(node):
             return
         if self._loud:
-            self._tell("node", node=node.name, state="running")
+            self._tell(messages.NodeRunning(type="node", id=self._run, node=node.name, state="running"))
         elif (now := time.monotonic()) - self._place_at >= BETWEEN_PROGRESS:
             # Nobody is shown it, but if this process dies, the web process can say where it was.
             self._place_at = now
@@ -81,10 +81,20 @@ class Show(Watcher):
         if self._loud:
             ports = [arg.name for arg in node.op.outputs]
             shown = [
-                {**values.described(port, array), "hash": self._store.put(array)}
+                messages.Value(**values.described(port, array), hash=self._store.put(array))
                 for port, array in zip(ports, outputs, strict=False)
             ]
-            self._tell("node", node=name, state="cached" if cached else "done", key=key, seconds=seconds, outputs=shown)
+            self._tell(
+                messages.NodeDone(
+                    type="node",
+                    id=self._run,
+                    node=name,
+                    state="cached" if cached else "done",
+                    key=key,
+                    seconds=seconds,
+                    outputs=shown,
+                )
+            )
 
     def progress(self, done: int, total: int, node: Node) -> None:
         if self._steps == 1:
@@ -98,24 +108,36 @@ class Show(Watcher):
         now = time.monotonic()
         if always or now - self._progress_at >= BETWEEN_PROGRESS:
             self._progress_at = now
-            self._tell("progress", done=done, total=total, step=self._step + 1, steps=self._steps)
+            step, steps = self._step + 1, self._steps
+            self._tell(messages.Progress(type="progress", id=self._run, done=done, total=total, step=step, steps=steps))
 
     def problems(self, found: Sequence[Problem], targets: Sequence[str] | None) -> None:
         """What is wrong with the nodes that are asked for; the rest of the page runs."""
         asked = None if targets is None else _upstream(self._page, targets)
         for problem in found[:MOST_ERRORS]:
             if problem.node and problem.port != "layout" and (asked is None or problem.node in asked):
-                self.failed = True
-                self._tell("error", node=problem.node, port=problem.port, text=problem.text, kind="invalid")
+                self._fail(problem.node, problem.port, problem.text, "invalid")
 
     def error(self, problem: BaseException) -> None:
-        self.failed = True
         said = told(problem)
-        said["text"] = said["text"].removeprefix(f"node {said['node']!r}: ")
-        self._tell("error", **said)
+        self._fail(said["node"], said["port"], said["text"].removeprefix(f"node {said['node']!r}: "), said["kind"])
 
-    def finished(self, state: str, seconds: float, mismatches: list[dict[str, str]]) -> None:
-        self._tell("finished", state=state, seconds=seconds, ran=self._ran, cached=self._cached, mismatches=mismatches)
+    def _fail(self, node: str, port: str, text: str, kind: str) -> None:
+        self.failed = True
+        self._tell(messages.Failure(type="error", id=self._run, node=node, port=port, text=text, kind=kind))
+
+    def finished(self, state: messages.EndState, seconds: float, mismatches: list[messages.Mismatch]) -> None:
+        self._tell(
+            messages.Finished(
+                type="finished",
+                id=self._run,
+                state=state,
+                seconds=seconds,
+                ran=self._ran,
+                cached=self._cached,
+                mismatches=mismatches,
+            )
+        )
 
 
 def _upstream(page: Page, targets: Sequence[str]) -> set[str]:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Literal
 
 from ... import errors, opdocs
 from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
 from ...spec import Op, basic_registry, registry
+from ..messages import Help, HelpBlock, HelpTable, HelpText
 from .catalogue import category
 
 _FORMULA = re.compile(r"\s|\S+ [+*|]?= ")  # indented, or `name[...] = `
 
 
-def help_page(op_name: str) -> dict[str, Any]:
+def help_page(op_name: str) -> Help:
     """The page of one op."""
     op = registry.get(op_name) or basic_registry.get(op_name)
     if op is None:
         raise errors.InvalidArgumentError(f"there is no op {op_name[:80]!r}")
-    return {"name": op.name, "blocks": list(_blocks(op))}
+    return Help(name=op.name, blocks=list(_blocks(op)))
 
 
-def _blocks(op: Op) -> Iterator[dict[str, Any]]:
+def _blocks(op: Op) -> Iterator[HelpBlock]:
     yield _said("heading", op.name)
     yield _said("text", opdocs.summary(op))
     for part in _paragraphs(opdocs.details(op)):
@@ -60,9 +61,9 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
             part.append(line)
 
 
-def _said(kind: str, text: str) -> dict[str, Any]:
-    return {"kind": kind, "text": text}
+def _said(kind: Literal["heading", "text", "formula", "code"], text: str) -> HelpText:
+    return HelpText(kind=kind, text=text)
 
 
-def _table(head: list[str], rows: list[list[str]]) -> dict[str, Any]:
-    return {"kind": "table", "head": head, "rows": rows}
+def _table(head: list[str], rows: list[list[str]]) -> HelpTable:
+    return HelpTable(kind="table", head=head, rows=rows)
