@@ -151,7 +151,7 @@ format: $(STAMPS)/lint $(STAMPS)/web-modules ## Rewrite the sources in the proje
 	$(NPM) run format
 
 .PHONY: stubs
-stubs: $(STAMPS)/package ## Write the generated type stubs anew
+stubs: $(STAMPS)/package ## Write the generated files anew: type stubs, parts of web/src
 	$(BIN)/python -m gradbag.stubs
 
 .PHONY: screenshots

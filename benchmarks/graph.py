@@ -18,9 +18,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from gradbag.graph import ClientSession, Graph, Report, ResultCache, page_check
+from gradbag import eager
+from gradbag import page as pages
+from gradbag.graph import ClientSession, Graph, Report, ResultCache
 from gradbag.graph import ops as _declared  # noqa: F401  # declares the basic ops
-from gradbag.graph import page as pages
+from gradbag.page.checking import inspect
 from gradbag.spec import find
 
 NODES = 10_000
@@ -52,7 +54,7 @@ def large_page() -> bytes:
 def page_rows(repeat: int) -> list[tuple[str, str]]:
     text = large_page()
     page = pages.parse(text)
-    drawn = page_check.inspect(page)
+    drawn = inspect(page)
     graph = drawn.graph
     last = f"n{NODES - 1}"
     cache = ResultCache(1 << 30)
@@ -63,7 +65,7 @@ def page_rows(repeat: int) -> list[tuple[str, str]]:
         assert changed != text
         report = Report()
         start = time.process_time()
-        now = page_check.inspect(pages.parse(changed), drawn)
+        now = inspect(pages.parse(changed), drawn)
         ClientSession(now.graph, cache).run(fetches=[last], report=report)
         total = time.process_time() - start
         assert len(report.ran) < 20

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from . import adapters, attributes, eager, errors, pages
+from . import adapters, attributes, eager, errors, opdocs
 from . import ops as _declarations  # noqa: F401  # declares the ops
 from .spec import REQUIRED, Op, registry
 
@@ -79,7 +79,7 @@ def _function(op: Op) -> Callable[..., Any]:
     call._torchdynamo_inline = traced  # type: ignore[attr-defined]  # the name under which PyTorch's compiler looks
     call.__name__ = call.__qualname__ = op.name
     call.__module__ = __name__
-    call.__doc__ = pages.docstring(op)
+    call.__doc__ = opdocs.docstring(op)
     call.__signature__ = signature(op)  # type: ignore[attr-defined]
     call.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow then does not rewrite it, and what it calls
     return call

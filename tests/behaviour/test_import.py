@@ -38,6 +38,17 @@ def test_import_touches_no_framework(python: Any) -> None:
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
+def test_graphs_know_nothing_of_pages_but_their_former_name(python: Any) -> None:
+    program = """
+import gradbag.graph
+before = sorted(name for name in sys.modules if name.startswith("gradbag.page"))
+from gradbag.graph.page import load
+print(before, load is gradbag.graph.page.load is gradbag.page.load, hasattr(gradbag.graph, "pages"))
+"""
+    done = python(program)
+    assert (done.stdout.strip(), done.stderr) == ("[] True False", "")
+
+
 def test_everything_but_numpy_may_be_missing(python: Any) -> None:
     done = python(USE, blocked=[*FRAMEWORKS, KERNELS])
     assert (done.stdout.strip(), done.stderr) == ("[[2.0]] [[8.0], [0.0]] False", "")

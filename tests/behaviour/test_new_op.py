@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, pages, raw_ops, stubs
+from gradbag import dtypes, opdocs, raw_ops, stubs
 from gradbag.cli import main
 from gradbag.spec import Arg, Attr, Example, Op, op, registry
 from gradbag.testing import assert_adjoint, assert_gradient, assert_kernel_equals_body, cases
@@ -119,11 +119,11 @@ def test_it_keeps_to_the_memory_limit(scale_rows: Op) -> None:
 
 def test_it_has_help_a_page_a_block_and_a_stub(scale_rows: Op) -> None:
     assert "Multiply each row by a whole number." in raw_ops.ScaleRows.__doc__
-    page = pages.markdown(scale_rows)
+    page = opdocs.markdown(scale_rows)
     assert page.startswith("# ScaleRows\n\nMultiply each row by a whole number.\n")
     assert "output[r] = data[r] * factors[r]" in page
     assert "[ 9., 12.]" in page
-    block = pages.block(scale_rows)
+    block = opdocs.block(scale_rows)
     assert (block["op"], block["category"], block["differentiable"]) == ("ScaleRows", "scale_rows", ["data"])
     assert json.loads(json.dumps(block)) == block
     assert "def ScaleRows(\n    *,\n    data: ArrayLike,\n    factors: ArrayLike,\n" in stubs.stub(scale_rows)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag.graph import page as pages
-from gradbag.graph import page_check
+from gradbag import page as pages
+from gradbag.page import checking
 
 GRAD = {"op": "Const", "attrs": {"dtype": "float64", "value": [[1, 2, 3], [4, 4, 2], [3, 1, 5]]}}
 PLACES = {"indices": [0, 1, 2], "segment_ids": [2, 2, 2], "output_dim0": 3}
@@ -170,7 +170,7 @@ def test_a_long_chain_is_no_deep_recursion() -> None:
 
 
 def test_too_many_nodes_are_one_problem(monkeypatch: Any) -> None:
-    monkeypatch.setattr(page_check, "MOST_NODES", 2)
+    monkeypatch.setattr(checking, "MOST_NODES", 2)
     assert the_problem({"a": 1, "b": 2, "c": 3})[1:] == ("nodes", "has 3 nodes; a page has at most 2")
 
 
@@ -378,10 +378,10 @@ CHAIN = {
 def test_what_was_drawn_before_changes_nothing_but_the_time(change: Any, linked: str) -> None:
     before = {**CHAIN, "b": {"op": "AddV2", "in": {"x": {"from": linked}, "y": 1}}}
     after = {name: node for name, node in {**before, **change}.items() if node is not None}
-    drawn = page_check.inspect(page_of(before))
+    drawn = checking.inspect(page_of(before))
     for first, second in ((before, after), (after, before)):
-        drawn = page_check.inspect(page_of(first))
-        fresh, again = page_check.inspect(page_of(second)), page_check.inspect(page_of(second), drawn)
+        drawn = checking.inspect(page_of(first))
+        fresh, again = checking.inspect(page_of(second)), checking.inspect(page_of(second), drawn)
         assert again.problems == fresh.problems
         assert [
             (n.name, n.op, [i.name for i in n.inputs], [c.name for c in n.control], n.shapes, n.dtypes)
@@ -401,9 +401,9 @@ def test_what_was_drawn_before_changes_nothing_but_the_time(change: Any, linked:
 
 
 def test_most_nodes_are_taken_over() -> None:
-    drawn = page_check.inspect(page_of(CHAIN))
+    drawn = checking.inspect(page_of(CHAIN))
     changed = {**CHAIN, "a": {"op": "Const", "attrs": {"dtype": "float32", "value": [5, 6]}}}
-    again = page_check.inspect(page_of(changed), drawn)
+    again = checking.inspect(page_of(changed), drawn)
     kept = [n.name for n in again.graph if n.shapes is drawn.graph.node(n.name).shapes]
     assert {"d", "e"} <= set(kept)
     assert "a" not in kept
@@ -411,7 +411,7 @@ def test_most_nodes_are_taken_over() -> None:
 
 def test_a_page_that_was_edited_in_place_is_drawn_as_it_is_now() -> None:
     page = page_of(CHAIN)
-    drawn = page_check.inspect(page)
+    drawn = checking.inspect(page)
     page.nodes["b"]["in"]["y"] = 5
-    again = page_check.inspect(page, drawn)
+    again = checking.inspect(page, drawn)
     assert again.graph.node("b/y").attrs["value"] == 5

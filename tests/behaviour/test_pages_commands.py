@@ -14,8 +14,8 @@ import pytest
 
 import gradbag
 from gradbag import dtypes
+from gradbag import page as pages
 from gradbag.cli import main
-from gradbag.graph import page as pages
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "src/gradbag/examples").glob("*.page.json"))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import gradbag
-from gradbag.graph import page as pages
-from gradbag.graph import page_migrate, page_text
+from gradbag import page as pages
+from gradbag.page import canonical, migrate
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "src/gradbag/examples").glob("*.page.json"))
@@ -72,12 +72,12 @@ def test_brackets_and_marks_inside_strings_do_not_count() -> None:
 
 
 def test_sizes_are_checked_before_numbers_are_made(monkeypatch: Any) -> None:
-    monkeypatch.setattr(page_text, "MOST_VALUES", 100)
+    monkeypatch.setattr(canonical, "MOST_VALUES", 100)
     made: list[int] = []
-    monkeypatch.setattr(page_text.json, "loads", lambda *a, **k: made.append(1))
+    monkeypatch.setattr(canonical.json, "loads", lambda *a, **k: made.append(1))
     assert "large arrays belong in data files" in refused(f'{{{FORMAT}, "n": [{"1," * 200}1]}}')
     assert not made
-    monkeypatch.setattr(page_text, "MOST_BYTES", 100)
+    monkeypatch.setattr(canonical, "MOST_BYTES", 100)
     assert "at most 100 bytes are read" in refused(b" " * 101)
 
 
@@ -95,16 +95,16 @@ def test_a_page_of_a_later_gradbag_is_refused_rather_than_half_read() -> None:
 
 def test_steps_follow_each_other(monkeypatch: Any) -> None:
     first = ("b/2", lambda d: {**d, "steps": [*d.get("steps", []), 1]})
-    second = (page_migrate.FORMAT, lambda d: {**d, "steps": [*d["steps"], 2]})
-    monkeypatch.setattr(page_migrate, "STEPS", {"a/1": first, "b/2": second})
-    assert page_migrate.migrate({"format": "a/1"}) == {"format": page_migrate.FORMAT, "steps": [1, 2]}
+    second = (migrate.FORMAT, lambda d: {**d, "steps": [*d["steps"], 2]})
+    monkeypatch.setattr(migrate, "STEPS", {"a/1": first, "b/2": second})
+    assert migrate.migrate({"format": "a/1"}) == {"format": migrate.FORMAT, "steps": [1, 2]}
 
 
 def test_every_format_that_ever_was_has_a_golden_file() -> None:
     golden = ROOT / "tests" / "golden" / "pages"
-    for number in range(1, int(page_migrate.FORMAT.rpartition("/")[2]) + 1):
+    for number in range(1, int(migrate.FORMAT.rpartition("/")[2]) + 1):
         page = pages.load(golden / f"format_{number}.page.json")
-        assert page.document["format"] == page_migrate.FORMAT
+        assert page.document["format"] == migrate.FORMAT
         assert pages.text(page) == (golden / "present.page.json").read_text(encoding="utf-8")
         assert pages.check(page) == []
         assert pages.run(page).mismatches == []

@@ -12,8 +12,8 @@ import pytest
 
 import gradbag
 from gradbag import dtypes
-from gradbag.graph import page as pages
-from gradbag.graph import page_data, page_values
+from gradbag import page as pages
+from gradbag.page import data_files, literals
 
 
 # ------------------------------------------------------------------ literals
@@ -34,9 +34,9 @@ from gradbag.graph import page_data, page_values
     ids=str,
 )
 def test_numbers_are_the_shortest_that_read_back_to_the_same_bits(array: Any, literal: Any) -> None:
-    written = page_values.to_json(array)
+    written = literals.to_json(array)
     assert repr(written) == repr(literal)
-    back = page_values.to_array(written, dtypes.name_of(array.dtype))
+    back = literals.to_array(written, dtypes.name_of(array.dtype))
     if array.dtype == object:
         assert back.tolist() == [w.encode() if isinstance(w, str) else w for w in array.tolist()]
     else:
@@ -49,7 +49,7 @@ def test_random_bits_survive(dtype: str) -> None:
     bits = np.random.default_rng(7).integers(0, 256, 300 * kind.itemsize, np.uint8).view(kind)
     finite = bits[np.isfinite(bits)]
     assert finite.size > 200
-    assert page_values.to_array(page_values.to_json(finite), dtype).tobytes() == finite.tobytes()
+    assert literals.to_array(literals.to_json(finite), dtype).tobytes() == finite.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_random_bits_survive(dtype: str) -> None:
     ],
 )
 def test_a_literal_that_does_not_fit_says_why(value: Any, dtype: str, told: str) -> None:
-    with pytest.raises(page_values.LiteralError) as caught:
-        page_values.to_array(value, dtype)
+    with pytest.raises(literals.LiteralError) as caught:
+        literals.to_array(value, dtype)
     assert told in str(caught.value)
 
 
@@ -104,7 +104,7 @@ def folder(tmp_path: Path) -> Path:
 
 def refused(folder: Path, path: Any, sha256: Any = None) -> str:
     with pytest.raises(gradbag.Error) as caught:
-        page_data.read_file(folder, path, sha256)
+        data_files.read_file(folder, path, sha256)
     return str(caught.value)
 
 
@@ -190,29 +190,29 @@ def test_a_header_is_believed_only_as_far_as_the_bytes_reach(content: bytes, tol
 
 def test_bytes_that_are_no_bool_are_made_one(folder: Path) -> None:
     (folder / "x.npy").write_bytes(header("'|b1'", "(3,)") + b"\0\1\7")
-    assert page_data.read_file(folder, "x.npy").view(np.uint8).tolist() == [0, 1, 1]
+    assert data_files.read_file(folder, "x.npy").view(np.uint8).tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("name", [*dtypes.NUMBER, "bool", "string"])
 def test_numpy_reads_what_we_write_and_we_what_numpy_writes(name: str, folder: Path) -> None:
     kind = dtypes.numpy_dtype(name)
     array = np.array([[b"a", b"bc"]], object) if name == "string" else np.arange(6).reshape(2, 3).astype(kind)
-    (folder / "x.npy").write_bytes(page_data.file_bytes(array))
+    (folder / "x.npy").write_bytes(data_files.file_bytes(array))
     theirs = np.load(folder / "x.npy", allow_pickle=False)
     assert theirs.tobytes() == array.tobytes() or name == "string"
-    back = page_data.read_file(folder, "x.npy")
+    back = data_files.read_file(folder, "x.npy")
     assert (back.dtype, back.tolist()) == (array.dtype, array.tolist())
     if name not in ("bfloat16", "string"):
         np.save(folder / "y.npy", np.asfortranarray(array).astype(kind.newbyteorder(">")))
-        back = page_data.read_file(folder, "y.npy")
+        back = data_files.read_file(folder, "y.npy")
         assert (back.dtype, back.tolist()) == (array.dtype, array.tolist())
 
 
 def test_a_changed_file_is_noticed(folder: Path) -> None:
-    content = page_data.file_bytes(np.arange(100))
+    content = data_files.file_bytes(np.arange(100))
     (folder / "x.npy").write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()
-    assert page_data.read_file(folder, "x.npy", digest).sum() == 4950
+    assert data_files.read_file(folder, "x.npy", digest).sum() == 4950
     assert "has changed" in refused(folder, "x.npy", digest[::-1])
     assert "64 hexadecimal digits" in refused(folder, "x.npy", digest.upper())
 
@@ -262,7 +262,7 @@ def test_a_save_that_fails_leaves_the_old_page(folder: Path, monkeypatch: Any) -
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(page_data.os, "fsync", full)
+    monkeypatch.setattr(data_files.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         pages.save(page, folder / "x.page.json")
     assert (folder / "x.page.json").read_bytes() == before

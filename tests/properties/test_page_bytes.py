@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradbag import dtypes
-from gradbag.graph import page as pages
-from gradbag.graph import page_text, page_values
-from gradbag.graph.page_diff import diff
+from gradbag import page as pages
+from gradbag.page import canonical, literals
+from gradbag.page.diff import diff
 from gradbag.spec import registry
 
 # ------------------------------------------------------------------ any document
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-KEYS = TEXT.filter(lambda key: key not in page_text.FORBIDDEN_KEYS)
+KEYS = TEXT.filter(lambda key: key not in canonical.FORBIDDEN_KEYS)
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXT,
@@ -29,7 +29,7 @@ SECTION = st.dictionaries(KEYS, NODE | JSON, max_size=4)
 DOCUMENT = st.dictionaries(KEYS, JSON, max_size=3).flatmap(
     lambda extra: st.fixed_dictionaries(
         {"format": st.just("gradbag-page/1")},
-        optional={name: SECTION for name in page_text.TOP if name != "format"},
+        optional={name: SECTION for name in canonical.TOP if name != "format"},
     ).map(lambda document: {**extra, **document})
 )
 
@@ -50,7 +50,7 @@ def test_load_and_save_give_the_same_bytes(document: Any, seed: int) -> None:
 
 @given(DOCUMENT)
 def test_no_document_is_too_odd_to_be_checked_drawn_and_compared(document: Any) -> None:
-    from gradbag.graph.export_svg import to_svg
+    from gradbag.page.export_svg import to_svg
 
     page = pages.parse(json.dumps(document).encode())
     for problem in pages.check(page):
@@ -86,7 +86,7 @@ def sound_pages(draw: Any) -> pages.Page:
 
     def literal() -> Any:
         array = np.array(draw(st.lists(numbers, min_size=size, max_size=size)), dtype)
-        value = page_values.to_json(array)
+        value = literals.to_json(array)
         return (
             draw(st.sampled_from([value, {"value": value, "dtype": dtype}]))
             if names
@@ -101,7 +101,7 @@ def sound_pages(draw: Any) -> pages.Page:
         kind = draw(st.sampled_from(["const", "unary", "binary", "many"]))
         first: Any = {"from": draw(st.sampled_from(names))} if names else literal()
         if kind == "const":
-            value = page_values.to_json(np.array(draw(st.lists(numbers, min_size=size, max_size=size)), dtype))
+            value = literals.to_json(np.array(draw(st.lists(numbers, min_size=size, max_size=size)), dtype))
             nodes[name] = {"op": "Const", "attrs": {"dtype": dtype, "value": value}}
         elif kind == "unary":
             op = draw(st.sampled_from(UNARY))

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import gradbag
-from gradbag import dtypes, eager, pages, raw_ops
+from gradbag import dtypes, eager, opdocs, raw_ops
 from gradbag.spec import Op, Reject
 from gradbag.testing import array_ops, assert_adjoint, assert_gradient, assert_same, cases, layouts
 from gradbag.testing.cases import Case, type_choices, usual_types
 from gradbag.testing.gradcheck import function_of
 
-RUNNING = [op for op in array_ops() if pages.runs_alone(op)]
-IN_A_SESSION = [op for op in array_ops() if not pages.runs_alone(op)]
+RUNNING = [op for op in array_ops() if opdocs.runs_alone(op)]
+IN_A_SESSION = [op for op in array_ops() if not opdocs.runs_alone(op)]
 every_op = pytest.mark.parametrize("op", RUNNING, ids=lambda op: op.name)
 REJECTS = [(op, reject) for op in array_ops() for reject in op.rejects]
 DERIVED = [op for op in RUNNING if op.differentiable and op.differentiable_outputs]

@@ -5,10 +5,10 @@ import doctest
 import numpy as np
 import pytest
 
-from gradbag import pages, raw_ops
+from gradbag import opdocs, raw_ops
 from gradbag.spec import Op, registry
 
-every_op = pytest.mark.parametrize("op", [op for op in registry if pages.runs_alone(op)], ids=lambda op: op.name)
+every_op = pytest.mark.parametrize("op", [op for op in registry if opdocs.runs_alone(op)], ids=lambda op: op.name)
 
 
 @every_op
@@ -28,7 +28,7 @@ def test_the_example_in_the_help_runs_as_printed(op: Op) -> None:
     text = getattr(raw_ops, op.name).__doc__
     test = doctest.DocTestParser().get_doctest(text, {}, op.name, None, None)
     assert test.examples
-    with np.printoptions(**pages.PRINTING):
+    with np.printoptions(**opdocs.PRINTING):
         result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
     assert result.attempted == len(test.examples)
     assert result.failed == 0

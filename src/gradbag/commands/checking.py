@@ -6,7 +6,7 @@ import argparse
 import json
 
 from .. import errors
-from ..graph import page as pages
+from .. import page as pages
 from ..terminal import Terminal
 from .opening import existing, is_graph, open_graph
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from ..graph.page_diff import diff
+from ..page.diff import diff
 from ..terminal import Terminal
 from .opening import open_page
 

@@ -6,11 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..graph import page as pages
-from ..graph import page_data
-from ..graph.export_python import to_python
-from ..graph.export_svg import to_svg
+from .. import page as pages
 from ..graph.graphdef import to_graphdef_bytes
+from ..page import data_files
+from ..page.export_python import to_python
+from ..page.export_svg import to_svg
 from .opening import existing
 
 
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         content = to_graphdef_bytes(pages.to_graph(page), text=bool(options.out) and options.out.endswith(".pbtxt"))
     if options.out:
-        page_data.write_whole(Path(options.out), content)
+        data_files.write_whole(Path(options.out), content)
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)

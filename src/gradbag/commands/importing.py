@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ..graph import page as pages
+from .. import page as pages
 from . import UsageError
 from .opening import existing, open_graph
 

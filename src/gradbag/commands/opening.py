@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors
-from ..graph import page as pages
-from ..graph import page_data
+from .. import page as pages
 from ..graph.graph import Graph
 from ..graph.graphdef import load_graphdef
-from ..graph.page_text import MOST_BYTES, read_text
+from ..page import data_files
+from ..page.canonical import MOST_BYTES, read_text
 from . import UsageError
 
 
@@ -45,7 +45,7 @@ def open_page(path: str) -> pages.Page:
 def typed_value(text: str) -> Any:
     """What stands behind `x=`: the array of a .npy file, or a literal as it stands in a page."""
     if text.endswith(".npy"):
-        return page_data.parse(page_data.read_bytes(existing(text), text), text)
+        return data_files.parse(data_files.read_bytes(existing(text), text), text)
     words = ("nan", "inf", "-inf")
     quoted = f'"{text}"' if text in words else text
     if len(quoted.encode()) > MOST_BYTES:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors
-from ..graph import page_data, page_values
-from ..graph.page_run import Answer
 from ..graph.report import Report
+from ..page import data_files, literals
+from ..page.running import Answer
 from ..terminal import Terminal
 
 Array = np.ndarray[Any, Any]
@@ -25,7 +25,7 @@ def as_json(answer: Answer, report: bool) -> dict[str, Any]:
     """For machines: {"fetches": {name: {"dtype", "shape", "value"}}}, and what went wrong or was asked for."""
     made: dict[str, Any] = {
         "fetches": {
-            name: {"dtype": dtypes.name_of(a.dtype), "shape": list(a.shape), "value": page_values.plain(a)}
+            name: {"dtype": dtypes.name_of(a.dtype), "shape": list(a.shape), "value": literals.plain(a)}
             for name, a in answer.fetches.items()
         }
     }
@@ -74,5 +74,5 @@ def write_npz(path: Path, fetches: Mapping[str, Array]) -> None:
             while safe in taken:
                 safe += "_"
             taken.add(safe)
-            archive.writestr(zipfile.ZipInfo(f"{safe}.npy"), page_data.file_bytes(array))
-    page_data.write_whole(path, made.getvalue())
+            archive.writestr(zipfile.ZipInfo(f"{safe}.npy"), data_files.file_bytes(array))
+    data_files.write_whole(path, made.getvalue())

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..graph import page as pages
-from ..graph import page_values
+from .. import page as pages
 from ..graph.graph import Graph, Output
-from ..graph.page_check import inspect
-from ..graph.page_graph import refuse
-from ..graph.page_run import Answer, one_output
 from ..graph.session import ClientSession
+from ..page import literals
+from ..page.checking import inspect
+from ..page.drawing import refuse
+from ..page.running import Answer, one_output
 from ..terminal import Progress, Terminal
 from . import UsageError, results
 from .opening import existing, is_graph, open_graph, typed_value
@@ -57,8 +57,8 @@ def _fed(name: str, value: Any, dtype: str) -> Any:
     if isinstance(value, np.ndarray):
         return value
     try:
-        return page_values.to_array(value, dtype)
-    except page_values.LiteralError as problem:
+        return literals.to_array(value, dtype)
+    except literals.LiteralError as problem:
         raise errors.InvalidArgumentError(f"--feed {name} {problem}") from None
 
 

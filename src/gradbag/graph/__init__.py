@@ -1,7 +1,10 @@
 """Graphs in the manner of TensorFlow's C++ API: build with a Scope, run with a ClientSession, without TensorFlow."""
 
+from importlib import import_module
+from typing import Any
+
 from ..errors import CancelledError
-from . import ops, page
+from . import ops
 from .building import Built
 from .cache import ResultCache
 from .gradients import add_symbolic_gradients
@@ -29,3 +32,9 @@ __all__ = [
     "save_graphdef",
     "to_graphdef_bytes",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "page":  # pages stand above graphs: they come when they are asked for
+        return import_module(f"{__name__}.page")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..page.drawing import Drawn
+from ..page.model import Page
 from .graph import Graph, Node, Output
 from .lens_node import Array, Budget, Call, Mask, Masks, lit_rows
-from .page_graph import Drawn
-from .page_model import Page
 
 MOST_CALLS = 20_000
 MOST_SECONDS = 2.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import pages
+from .. import opdocs
 from ..spec import Op, registry
 from .building import Built, build, constant
 from .scope import Scope
@@ -47,7 +47,7 @@ def _constructor(op: Op) -> Callable[..., Built]:
         return Built(build(scope, op, inputs, given))
 
     construct.__name__ = construct.__qualname__ = op.name
-    construct.__doc__ = f"{pages.summary(op)}\n\n{op.name}(scope, {', '.join(names)})"
+    construct.__doc__ = f"{opdocs.summary(op)}\n\n{op.name}(scope, {', '.join(names)})"
     return construct
 
 

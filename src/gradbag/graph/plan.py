@@ -43,10 +43,15 @@ class Step:
 
 
 class Plan:
-    """The nodes that some fetches need, in an order to run them in."""
+    """The nodes that some fetches need, in an order to run them in.
+
+    In a `whole` plan every result on the way is wanted, so that each is looked up in the cache or computed.
+    """
 
     @in_bulk
-    def __init__(self, fetches: Collection[Output], run_only: Sequence[Node], feeds: Collection[Output]) -> None:
+    def __init__(
+        self, fetches: Collection[Output], run_only: Sequence[Node], feeds: Collection[Output], whole: bool = False
+    ) -> None:
         # Of outputs, by node and index: a tuple is found faster than an Output.
         slots: dict[tuple[Node, int], int] = {(o.node, o.index): slot for slot, o in enumerate(feeds)}
         self.feeds = list(feeds)
@@ -77,7 +82,10 @@ class Plan:
         for number, step in enumerate(self.steps):
             for slot in step.outputs:
                 self.maker[slot] = number
-        self.ends = tuple(dict.fromkeys(numbers[node] for node in last))
+        ends = [numbers[node] for node in last]
+        if whole:  # a variable may have no value yet, which does no harm where nothing reads it
+            ends += [number for number, step in enumerate(self.steps) if step.outputs and step.state != "variable"]
+        self.ends = tuple(dict.fromkeys(ends))
         self.fetched = [slots[o.node, o.index] for o in fetches]
         self.kept = frozenset(self.fetched)
         self.keyed = False

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+
+from .graph import Node, Output
+
+Array = np.ndarray[Any, Any]
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -31,3 +39,35 @@ class Report:
     def ran(self) -> list[str]:
         """The names of the nodes that were computed."""
         return [node.name for node in self.nodes if node.source == "ran"]
+
+
+class Observer:
+    """Who is told of a run as it goes: a subclass hears what it overrides. Values are to be read, not written to."""
+
+    def fed(self, output: Output, value: Array) -> None:
+        """An output has a value from outside."""
+
+    def running(self, node: Node) -> None:
+        """A node begins, perhaps in a thread beside others."""
+
+    def done(self, node: Node, outputs: Sequence[Array], seconds: float, cached: bool) -> None:
+        """A node has its results; cached ones are told first."""
+
+    def progress(self, done: int, total: int, node: Node) -> None:
+        """So many of the nodes that must run are done, this one the last."""
+
+
+class Reporter(Observer):
+    """Fills a report, and hands progress on."""
+
+    def __init__(self, report: Report | None, progress: Progress | None) -> None:
+        self.report, self._progress = report, progress
+
+    def done(self, node: Node, outputs: Sequence[Array], seconds: float, cached: bool) -> None:
+        if self.report is not None:
+            size = sum(output.nbytes for output in outputs)
+            self.report.nodes.append(NodeReport(node.name, node.op.name, seconds, size, "cached" if cached else "ran"))
+
+    def progress(self, done: int, total: int, node: Node) -> None:
+        if self._progress is not None:
+            self._progress(done, total, node.name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,11 +15,18 @@ from .. import eager, errors, threads
 from .cache import ResultCache, array_digest, new_token, step_digest
 from .graph import Node
 from .plan import Plan, Step
-from .report import NodeReport, Report
+from .report import Observer
 
 Array = np.ndarray[Any, Any]
+Held = tuple[Array, bytes]  # a variable's value, and a token that stands for it in keys
 # Handing a node to another thread costs about 50 µs; a node that reads this many bytes takes longer.
 _WORTH_A_THREAD = 1 << 20
+
+
+class Cancel(Protocol):
+    """What tells a run to stop: a `threading.Event`, for example."""
+
+    def is_set(self) -> bool: ...
 
 
 class Run:
@@ -29,33 +36,55 @@ class Run:
         self,
         plan: Plan,
         cache: ResultCache,
-        variables: dict[Node, tuple[Array, bytes]],
-        report: Report | None,
-        progress: Callable[[int, int, str], None] | None,
-        cancel: Any,
+        variables: Mapping[Node, Held],
+        fed: Sequence[Array],
+        observer: Observer | None,
+        cancel: Cancel | None,
     ) -> None:
         self.plan, self.cache, self.variables = plan, cache, variables
-        self.report, self.progress, self.cancel = report, progress, cancel
+        self.fed, self.observer, self.cancel = fed, observer, cancel
         self.values: list[Any] = [None] * plan.size
         self.shared = [False] * plan.size  # whether something else holds the value too
         self.left = [0] * plan.size  # readers that are still to come
         self.step_keys: list[bytes | None] = [None] * len(plan.steps)
-        self.assigned: dict[Node, tuple[Array, bytes]] = {}
+        self.assigned: dict[Node, Held] = {}
         self.done = self.total = 0
 
-    def execute(self, fed: Sequence[Array]) -> list[Array]:
-        for slot, array in enumerate(fed):
+    def begin(self) -> list[int]:
+        """Take up what is fed and what the cache has; gives the numbers of the steps that must run, in order."""
+        for slot, array in enumerate(self.fed):
             self.values[slot], self.shared[slot] = array, True
+            if self.observer is not None:
+                self.observer.fed(self.plan.feeds[slot], array)
         if self.cache.limit:
-            self._find_keys(fed)
+            self._find_keys()
         todo = self._todo()
         self.total = len(todo)
         for number in todo:
             for slot in self.plan.steps[number].reads:
                 self.left[slot] += 1
-        rest = self._in_order(todo)
+        return todo
+
+    def execute(self) -> None:
+        """All of it."""
+        rest = self._in_order(self.begin())
         if rest:
             self._side_by_side(rest)
+
+    def advance(self, number: int) -> Sequence[Array]:
+        """Run one step, whose inputs are there."""
+        self._check_cancelled()
+        outputs, seconds = self._compute(self.plan.steps[number])
+        self._finish(number, outputs, seconds)
+        return outputs
+
+    def supply(self, number: int, outputs: Sequence[Array]) -> None:
+        """The results of a step that ran before."""
+        for slot, value in zip(self.plan.steps[number].outputs, outputs, strict=False):
+            self.values[slot], self.shared[slot] = value, True
+
+    def answers(self) -> list[Array]:
+        """What was fetched, as arrays of the caller's own."""
         return [self._answer(slot) for slot in self.plan.fetched]
 
     def _answer(self, slot: int) -> Array:
@@ -67,12 +96,12 @@ class Run:
         return value
 
     # ------------------------------------------------------------------ what must run
-    def _find_keys(self, fed: Sequence[Array]) -> None:
+    def _find_keys(self) -> None:
         """The key of each step's result; None for steps that change something."""
         plan = self.plan
         plan.add_digests()
         keys: list[bytes | None] = [None] * plan.size
-        for slot, array in enumerate(fed):
+        for slot, array in enumerate(self.fed):
             # Results of what is larger than the cache will hardly stay there.
             keys[slot] = array_digest(array) if array.nbytes <= self.cache.limit else new_token()
         for number, step in enumerate(plan.steps):
@@ -96,7 +125,7 @@ class Run:
         plan = self.plan
         needed = [False] * len(plan.steps)
         waiting = list(plan.ends)
-        todo = []
+        todo, known = [], []
         while waiting:
             number = waiting.pop()
             if needed[number]:
@@ -108,10 +137,11 @@ class Run:
                 todo.append(number)
                 waiting += step.before
             else:
-                for slot, value in zip(step.outputs, kept, strict=True):
-                    self.values[slot], self.shared[slot] = value, True
-                if self.report is not None:
-                    self._report(step, 0.0, kept, "cached")
+                self.supply(number, kept)
+                known.append((number, kept))
+        if self.observer is not None:
+            for number, kept in sorted(known, key=lambda found: found[0]):
+                self.observer.done(plan.steps[number].node, kept, 0.0, True)
         todo.sort()
         return todo
 
@@ -179,8 +209,10 @@ class Run:
 
     # ------------------------------------------------------------------ one step
     def _compute(self, step: Step) -> tuple[Sequence[Array], float]:
-        start = time.perf_counter() if self.report is not None else 0.0
         node, values = step.node, self.values
+        if self.observer is not None:
+            self.observer.running(node)
+        start = time.perf_counter()
         try:
             if step.known:
                 outputs: Sequence[Array] = step.known
@@ -193,7 +225,10 @@ class Run:
                 outputs = self._stateful(step)
         except errors.Error as problem:
             raise errors.at_node(problem, node.name) from None
-        return outputs, time.perf_counter() - start if self.report is not None else 0.0
+        except MemoryError:
+            text = f"{node.op.name}: there is not enough memory for this"
+            raise errors.at_node(errors.ResourceExhaustedError(text), node.name) from None
+        return outputs, time.perf_counter() - start
 
     def _finish(self, number: int, outputs: Sequence[Array], seconds: float) -> None:
         plan, step, values = self.plan, self.plan.steps[number], self.values
@@ -209,22 +244,17 @@ class Run:
             if not self.left[slot] and slot not in plan.kept:
                 values[slot] = None
         self.done += 1
-        if self.report is not None:
-            self._report(step, seconds, outputs, "ran")
-        if self.progress is not None:
-            self.progress(self.done, self.total, step.node.name)
-
-    def _report(self, step: Step, seconds: float, outputs: Sequence[Array], source: Any) -> None:
-        assert self.report is not None
-        size = sum(output.nbytes for output in outputs)
-        self.report.nodes.append(NodeReport(step.node.name, step.node.op.name, seconds, size, source))
+        if self.observer is not None:
+            self.observer.done(step.node, outputs, seconds, False)
+            self.observer.progress(self.done, self.total, step.node)
 
     # ------------------------------------------------------------------ variables
     def _stateful(self, step: Step) -> Sequence[Array]:
         node = step.node
         if step.state == "variable":
             slot = step.outputs.start
-            return [self._variable(node)] if self.left[slot] or slot in self.plan.kept else []
+            needed = node in self.variables or self.left[slot] or slot in self.plan.kept
+            return [self._variable(node)] if needed else []
         arrays: Any = [self.values[slot] for slot in step.sources]
         if step.state == "assign":
             arrays[0] = arrays[1]  # the variable may have no value yet, and has the shape of the new one

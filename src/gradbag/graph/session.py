@@ -4,42 +4,45 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from .. import arguments, errors
+from .. import arguments, dtypes, errors
 from ..errors import CancelledError
 from .building import Built
 from .cache import ResultCache, array_digest
 from .graph import Graph, Node, Output, shape_text
 from .plan import Plan, Step
-from .report import Report
-from .run import Run
+from .report import Observer, Progress, Report, Reporter
+from .run import Cancel, Held, Run
 from .scope import Scope
 
 Array = np.ndarray[Any, Any]
 Fetch = Output | Node | Built | str
-Progress = Callable[[int, int, str], None]
-
-
-class Cancel(Protocol):
-    """What tells a run to stop: a `threading.Event`, for example."""
-
-    def is_set(self) -> bool: ...
 
 
 class ClientSession:
     """Runs a scope's graph, and keeps its variables and the results that may be needed again.
 
-    `cache` is the cache of results to use; sessions may share one, and `ResultCache(0)` keeps nothing.
+    `cache` is the cache of results to use; sessions may share one, and `ResultCache(0)` keeps nothing. `variables` are
+    those of a session of an earlier state of the graph: values are taken over where they fit.
     """
 
-    def __init__(self, scope: Scope | Graph, cache: ResultCache | None = None) -> None:
+    def __init__(
+        self,
+        scope: Scope | Graph,
+        cache: ResultCache | None = None,
+        variables: Mapping[str, Held] | None = None,
+    ) -> None:
         self.graph = scope if isinstance(scope, Graph) else scope.graph
         self.cache = ResultCache() if cache is None else cache
-        self._variables: dict[Node, tuple[Array, bytes]] = {}
+        self._variables: dict[Node, Held] = {}
+        for name, held in (variables or {}).items():
+            node = self.graph.get(name)
+            if node is not None and node.op.state == "variable" and _fits(node, held[0]):
+                self._variables[node] = held
         self._plans: dict[Any, Plan] = {}
         self._lock = threading.Lock()
 
@@ -60,19 +63,41 @@ class ClientSession:
         Variables change when the whole run has succeeded; a run that fails or is cancelled changes nothing.
         """
         start = time.perf_counter()
-        single = isinstance(fetches, (Output, Node, Built, str))
-        wanted = [self.find(f) for f in ([fetches] if isinstance(fetches, (Output, Node, Built, str)) else fetches)]
-        nodes = [self._node(f) for f in run_only]
-        fed = {self.find(name): value for name, value in (feeds or {}).items()}
-        values = {output: _fed_array(output, value) for output, value in fed.items()}
-        with self._lock:
-            plan = self._plan(wanted, nodes, list(fed))
-            run = Run(plan, self.cache, self._variables, report, progress, cancel)
-            answers = run.execute([values[output] for output in plan.feeds])
-            self._variables.update(run.assigned)
+        wanted = [fetches] if isinstance(fetches, (Output, Node, Built, str)) else fetches
+        observer = None if report is None and progress is None else Reporter(report, progress)
+        run = self.prepare(feeds, wanted, run_only, observer=observer, cancel=cancel)
+        self.execute(run)
+        answers = run.answers()
         if report is not None:
             report.seconds = time.perf_counter() - start
-        return answers[0] if single else answers
+        return answers if wanted is fetches else answers[0]
+
+    def execute(self, run: Run) -> None:
+        """A run that was prepared, to its end."""
+        with self._lock:
+            run.execute()
+            self._variables.update(run.assigned)
+
+    def prepare(
+        self,
+        feeds: Mapping[Any, Any] | None = None,
+        fetches: Sequence[Fetch] = (),
+        run_only: Sequence[Fetch] = (),
+        *,
+        observer: Observer | None = None,
+        cancel: Cancel | None = None,
+        whole: bool = False,
+    ) -> Run:
+        """A run that has not begun, for an observer: to execute, or to advance step by step.
+
+        A `whole` run tells of every node on the way; else what only a cached result needed is left out.
+        """
+        wanted = [self.find(fetch) for fetch in fetches]
+        nodes = [self._node(fetch) for fetch in run_only]
+        fed = {self.find(name): value for name, value in (feeds or {}).items()}
+        values = {output: _fed_array(output, value) for output, value in fed.items()}
+        plan = self._plan(wanted, nodes, list(fed), whole)
+        return Run(plan, self.cache, self._variables, [values[output] for output in plan.feeds], observer, cancel)
 
     def find(self, name: Fetch) -> Output:
         """The output that a fetch or a feed means."""
@@ -92,6 +117,11 @@ class ClientSession:
         if not node.dtypes:
             raise errors.InvalidArgumentError(f"{node!r} has no output; put it into run_only")
         return Output(node, 0)
+
+    @property
+    def variables(self) -> dict[str, Held]:
+        """The present values of all variables, for a session of the graph's next state."""
+        return {node.name: held for node, held in self._variables.items()}
 
     def variable(self, name: Fetch) -> Array:
         """The present value of a variable."""
@@ -124,27 +154,33 @@ class ClientSession:
             raise errors.InvalidArgumentError(f"{output.node.name!r} belongs to another graph than the session's")
         return output
 
-    def _plan(self, fetches: list[Output], run_only: list[Node], feeds: list[Output]) -> Plan:
-        key = (tuple(fetches), tuple(run_only), frozenset(feeds))
+    def _plan(self, fetches: list[Output], run_only: list[Node], feeds: list[Output], whole: bool) -> Plan:
+        key = (tuple(fetches), tuple(run_only), frozenset(feeds), whole)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) == 64:
                 self._plans.clear()
-            plan = self._plans[key] = Plan(fetches, run_only, feeds)
+            plan = self._plans[key] = Plan(fetches, run_only, feeds, whole)
         return plan
 
 
 def _fed_array(output: Output, value: Any) -> Array:
     array = arguments.constant(output.node.op, output.name, value, output.dtype)
-    shape = output.shape
-    fits = shape is None or (
-        len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
-    )
-    if not fits:
+    if not _has_shape(array, output.shape):
         raise errors.InvalidArgumentError(
-            f"{output.node.op.name}: {output.name} must have shape {shape_text(shape)}; got {list(array.shape)}"
+            f"{output.node.op.name}: {output.name} must have shape {shape_text(output.shape)}; got {list(array.shape)}"
         )
     return array
+
+
+def _fits(variable: Node, array: Array) -> bool:
+    return dtypes.name_of(array.dtype) == variable.dtypes[0] and _has_shape(array, variable.shapes[0])
+
+
+def _has_shape(array: Array, shape: Sequence[int | None] | None) -> bool:
+    return shape is None or (
+        len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    )
 
 
 __all__ = ["CancelledError", "ClientSession", "Step"]

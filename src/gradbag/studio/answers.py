@@ -8,6 +8,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from .messages import Refusal
+
 # Content that came from a user is saved by a browser, never shown by it.
 ATTACHMENT_POLICY = "default-src 'none'; sandbox"
 
@@ -21,8 +23,8 @@ class Refused(Exception):
 
     def response(self) -> Response:
         """`more` goes beside the error, except for what belongs to it: its node and its port."""
-        error = {"kind": self.kind, "text": self.text}
-        error |= {name: self.more[name] for name in ("node", "port") if self.more.get(name)}
+        error = Refusal(kind=self.kind, text=self.text)
+        error |= {name: self.more[name] for name in ("node", "port") if self.more.get(name)}  # type: ignore[typeddict-item]
         beside = {name: value for name, value in self.more.items() if name not in ("node", "port")}
         return json({"error": error, **beside}, self.status)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from ..graph import page as pages
-from ..graph import page_data
-from ..graph.page_graph import Drawn
-from ..graph.page_save import move_large
+from .. import page as pages
+from ..page import data_files
+from ..page.drawing import Drawn
+from ..page.saving import move_large
+from . import messages
 from .services import catalogue, checking, exporting, opening
 from .services import help as helping
 from .wire import Parts
@@ -34,12 +35,12 @@ class Checker:
             "differentiable": self.differentiable,
             "export": self.export,
             "open": self.open,
-            "text": lambda m: {"text": pages.text(page_in(m))},
+            "text": lambda m: messages.Text(text=pages.text(page_in(m))),
             "document": self.document,
             "prepare": self.prepare,
         }
 
-    def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, dict[str, Any], Drawn]:
+    def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, messages.Check, Drawn]:
         page, name = page_in(message), str(message["path"])
         found, drawn = checking.checked(page, self._drawn.pop(name, None))
         self._drawn[name] = drawn
@@ -47,27 +48,27 @@ class Checker:
             self._drawn.popitem(last=False)
         return page, found, drawn
 
-    def check(self, message: dict[str, Any]) -> dict[str, Any]:
+    def check(self, message: dict[str, Any]) -> messages.Check:
         return self._draw(message)[1]
 
-    def fits(self, message: dict[str, Any]) -> dict[str, Any]:
+    def fits(self, message: dict[str, Any]) -> messages.Fits:
         from .services import fitting
 
         page, _, drawn = self._draw(message)
         return fitting.fits(page, drawn, message["node"], message["port"], message["side"])
 
-    def layout(self, message: dict[str, Any]) -> dict[str, Any]:
+    def layout(self, message: dict[str, Any]) -> messages.Layout:
         from .services import tidying
 
         return tidying.tidy(page_in(message), message["nodes"])
 
-    def differentiable(self, message: dict[str, Any]) -> dict[str, Any]:
+    def differentiable(self, message: dict[str, Any]) -> messages.Differentiable:
         from .services import differentiating
 
         page, _, drawn = self._draw(message)
         return differentiating.choices(page, drawn, message["output"])
 
-    def differentiate(self, message: dict[str, Any]) -> dict[str, Any]:
+    def differentiate(self, message: dict[str, Any]) -> messages.Differentiated:
         from .services import differentiating
 
         return differentiating.differentiate(page_in(message), message["output"], message["inputs"])
@@ -78,7 +79,7 @@ class Checker:
         return Parts(content=content, media_type=media_type, name=name)
 
     def open(self, message: dict[str, Any]) -> Parts:
-        content = page_data.read_bytes(Path(message["file"]), message["name"], message["most"])
+        content = data_files.read_bytes(Path(message["file"]), message["name"], message["most"])
         found = opening.opened(content, message["name"])
         return Parts(answer=json_bytes(found), nodes=outline(found["page"].get("nodes")))
 
@@ -90,7 +91,7 @@ class Checker:
         """What is written when a page is saved: its canonical text, and files for what is too long for it."""
         page = page_in(message)
         move_large(page)
-        files = {name: page_data.file_bytes(array) for name, array in page.data.items()}
+        files = {name: data_files.file_bytes(array) for name, array in page.data.items()}
         return Parts(
             text=pages.text(page).encode(), data=files, page=json_bytes(page.document), nodes=outline(page.nodes)
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from .limits import Limits
+from .messages import RunEvent, StudioEvent
 from .sessions import Session
 
 PATIENCE = 5.0  # seconds for the first message
@@ -30,13 +30,13 @@ class Events:
     def __bool__(self) -> bool:
         return bool(self._listeners)
 
-    def tell(self, event: dict[str, Any] | bytes) -> None:
+    def tell(self, event: StudioEvent | bytes) -> None:
         """Everybody gets it; who does not take what was told before is left behind."""
         text = (event if isinstance(event, bytes) else msgspec.json.encode(event)).decode()
         for listener in self._listeners:
             listener.add(text)
 
-    def tell_of_run(self, event: dict[str, Any] | bytes) -> None:
+    def tell_of_run(self, event: RunEvent | bytes) -> None:
         """The same, and a tab that was away hears it when it is back."""
         body: bytes = event if isinstance(event, bytes) else msgspec.json.encode(event)
         self._recent.append(body.decode())

@@ -14,15 +14,15 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from .. import errors
-from ..graph import page_data
+from ..page import data_files
 from .answers import Refused
 from .limits import Limits
+from .messages import FileInfo
 
 SUFFIX = ".page.json"
 EXAMPLE = "example:"
@@ -38,7 +38,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def checked_name(path: object, suffix: str = SUFFIX) -> str:
     """A path that names a page in the folder, or a refusal; the disk is not touched."""
     try:
-        name = page_data.check_path(path, suffix)
+        name = data_files.check_path(path, suffix)
         name.encode()
     except (errors.Error, UnicodeEncodeError) as problem:
         raise Refused(400, "name", f"{str(problem)[:200]}.") from None
@@ -77,7 +77,7 @@ class Folder:
             0,
             -BETWEEN_COUNTS,
         )  # bytes of what is put aside, at most, and when they were counted
-        self._known: dict[tuple[str, int, int, int], dict[str, Any]] = {}
+        self._known: dict[tuple[str, int, int, int], FileInfo] = {}
 
     @property
     def readonly(self) -> bool:
@@ -150,12 +150,12 @@ class Folder:
             if before == content and not data:
                 return digest(content)
             for file, array in data.items():
-                *below, tail = page_data.check_path(file).split("/")
+                *below, tail = data_files.check_path(file).split("/")
                 with self.inside((*folders, *below), make=True) as data_at:
-                    page_data.write_whole_in(data_at, tail, array)
+                    data_files.write_whole_in(data_at, tail, array)
             if before is not None:
                 self.keep("versions", path, before)
-            page_data.write_whole_in(at, name, content)
+            data_files.write_whole_in(at, name, content)
         return digest(content)
 
     @contextmanager
@@ -224,7 +224,7 @@ class Folder:
             short = short[:100] + digest(path.encode())
         with self.inside((OWN, kind, short), make=True) as at:
             stamp = f"{time.time_ns():020d}-{digest(content)}{SUFFIX}"
-            page_data.write_whole_in(at, stamp, content)
+            data_files.write_whole_in(at, stamp, content)
             for old in sorted(os.listdir(at))[: -self.limits.versions]:
                 os.unlink(old, dir_fd=at)
 
@@ -260,7 +260,7 @@ class Folder:
                         yield (*parts, name), status.st_mtime, status.st_size
 
     # ------------------------------------------------------------------ what there is
-    def pages(self) -> list[dict[str, Any]]:
+    def pages(self) -> list[FileInfo]:
         """Each page with its title and version; files that are as they were are not read again."""
         found = []
         seen = {}
@@ -270,7 +270,7 @@ class Folder:
                 try:
                     info = described(path, self.read(path))
                 except Refused:
-                    info = {"path": path, "title": "", "version": "", "problems": True}
+                    info = FileInfo(path=path, title="", version="", problems=True)
             seen[key] = info
             found.append(info)
         self._known = seen
@@ -321,11 +321,11 @@ def examples() -> list[str]:
     return sorted(there, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def example_pages() -> list[dict[str, Any]]:
+def example_pages() -> list[FileInfo]:
     return [described(f"{EXAMPLE}{name}", (EXAMPLES / f"{name}{SUFFIX}").read_bytes()) for name in examples()]
 
 
-def described(path: str, content: bytes) -> dict[str, Any]:
+def described(path: str, content: bytes) -> FileInfo:
     """The line of a list; a file that is no page shows as one with problems."""
     try:
         heading = msgspec.json.decode(content, type=dict[str, msgspec.Raw])
@@ -334,4 +334,4 @@ def described(path: str, content: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         title, problems = "", True
     shown = title[:200] if isinstance(title, str) else ""
-    return {"path": path, "title": shown, "version": digest(content), "problems": problems}
+    return FileInfo(path=path, title=shown, version=digest(content), problems=problems)

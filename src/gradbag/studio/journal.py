@@ -17,7 +17,7 @@ from zlib import crc32
 
 import msgspec
 
-from ..graph import page_data
+from ..page import data_files
 from .answers import Refused
 from .files import OWN, SUFFIX, Folder, checked_name, told_when_full
 
@@ -65,7 +65,7 @@ class Journal:
         try:
             size = os.fstat(descriptor).st_size
             if size + len(line) > self._folder.limits.journal:
-                page_data.write_whole_in(at, name, line)
+                data_files.write_whole_in(at, name, line)
                 return
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 line = b"\n" + line  # after one that was cut short

@@ -15,6 +15,7 @@ from . import files
 from .answers import Refused, json, read
 from .files import EXAMPLE, Stale
 from .journal import Entry, checked_journal, is_untitled
+from .messages import Current, FileList, Notice, OpenedFile, Recovered, SavedFile
 from .studio import Studio, studio_of
 from .trust import nodes_of
 
@@ -45,7 +46,7 @@ async def listing(request: Request) -> Response:
         asyncio.to_thread(files.example_pages),
         asyncio.to_thread(studio.journal.names),
     )
-    return json({"pages": pages, "examples": shipped, "recovered": recovered})
+    return json(FileList(pages=pages, examples=shipped, recovered=recovered))
 
 
 # ------------------------------------------------------------------ one page
@@ -65,17 +66,17 @@ async def open_page(request: Request) -> Response:
     if not trusted:
         studio.trust.remember_opened(nodes_of(content))
     return json(
-        {
-            "page": msgspec.Raw(page),
-            "path": path,
-            "version": files.digest(content),
-            "trusted": trusted,
-            "recovered": await _recovered(studio, path, entry, page),
-        }
+        OpenedFile(
+            page=msgspec.Raw(page),
+            path=path,
+            version=files.digest(content),
+            trusted=trusted,
+            recovered=await _recovered(studio, path, entry, page),
+        )
     )
 
 
-async def _unsaved(studio: Studio, path: str) -> dict[str, Any]:
+async def _unsaved(studio: Studio, path: str) -> OpenedFile:
     """A page that has no file, but a journal."""
     entry = await asyncio.to_thread(studio.journal.last, checked_journal(path))
     found = None if entry is None else await _recovered(studio, path, entry, b"")
@@ -84,10 +85,10 @@ async def _unsaved(studio: Studio, path: str) -> dict[str, Any]:
     own = studio.journal.is_own(entry)
     if not own:
         studio.trust.remember_opened(nodes_of(bytes(entry.page)))
-    return {"page": found["page"], "path": path, "version": "", "trusted": own, "recovered": found}
+    return OpenedFile(page=found["page"], path=path, version="", trusted=own, recovered=found)
 
 
-async def _recovered(studio: Studio, path: str, entry: Entry | None, page: bytes) -> dict[str, Any] | None:
+async def _recovered(studio: Studio, path: str, entry: Entry | None, page: bytes) -> Recovered | None:
     """The unsaved state of a page, where it can be read and is another one than the saved."""
     if entry is None:
         return None
@@ -95,7 +96,7 @@ async def _recovered(studio: Studio, path: str, entry: Entry | None, page: bytes
         found = await studio.check("document", entry.page, None if is_untitled(path) else path)
     except Refused:
         return None
-    return None if found == page else {"page": msgspec.Raw(found), "saved_at": entry.saved_at}
+    return None if found == page else Recovered(page=msgspec.Raw(found), saved_at=entry.saved_at)
 
 
 async def save_page(request: Request) -> Response:
@@ -115,8 +116,8 @@ async def save_page(request: Request) -> Response:
         if own:
             await asyncio.to_thread(studio.trust.add, made["text"])
         await asyncio.to_thread(studio.journal.drop, path)
-    studio.events.tell({"type": "files"})
-    return json({"version": version, "page": msgspec.Raw(made["page"])})
+    studio.events.tell(Notice(type="files"))
+    return json(SavedFile(version=version, page=msgspec.Raw(made["page"])))
 
 
 async def _is_own(studio: Studio, path: str, version: str | None) -> bool:
@@ -138,7 +139,7 @@ async def _stale(studio: Studio, path: str, current: bytes | None) -> Refused:
     except Refused:
         page = None
     text = f"{path} has been changed since this tab opened it."
-    return Refused(409, "stale", text, current={"page": page, "version": files.digest(current)})
+    return Refused(409, "stale", text, current=Current(page=page, version=files.digest(current)))
 
 
 async def discard_page(request: Request) -> Response:
@@ -147,7 +148,7 @@ async def discard_page(request: Request) -> Response:
     async with studio.writing:
         await asyncio.to_thread(studio.folder.discard, path)
         await asyncio.to_thread(studio.journal.drop, path)
-    studio.events.tell({"type": "files"})
+    studio.events.tell(Notice(type="files"))
     return json({})
 
 
@@ -159,7 +160,7 @@ async def rename_page(request: Request) -> Response:
     async with studio.writing:
         await asyncio.to_thread(studio.folder.rename, asked.path, asked.to)
         await asyncio.to_thread(studio.journal.move, asked.path, asked.to)
-    studio.events.tell({"type": "files"})
+    studio.events.tell(Notice(type="files"))
     return json({})
 
 

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from .answers import Refused, attachment, json, read
 from .files import EXAMPLE
 from .journal import is_untitled
+from .messages import RunStarted
 from .studio import Studio, studio_of
 from .trust import nodes_of
 
@@ -71,7 +72,7 @@ async def run(request: Request) -> Response:
     job = studio.runs.submit(
         "run", {**_about(studio, asked), "name": asked.run, "targets": asked.targets, "steps": asked.steps}
     )
-    made = json({"id": job.id})
+    made = json(RunStarted(id=job.id))
     made.background = BackgroundTask(_begin, studio, job)
     return made
 

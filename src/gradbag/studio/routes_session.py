@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket
 import gradbag
 
 from .answers import Refused, json, read
+from .messages import Session
 from .studio import studio_of
 
 STATIC = Path(__file__).parent / "static"
@@ -83,14 +84,14 @@ async def about(request: Request) -> Response:
     return json(_about(request))
 
 
-def _about(request: Request) -> dict[str, object]:
+def _about(request: Request) -> Session:
     studio = studio_of(request)
-    return {
-        "key": studio.session.key,
-        "version": gradbag.__version__,
-        "folder": str(studio.folder.root),
-        "readonly": studio.folder.readonly,
-    }
+    return Session(
+        key=studio.session.key,
+        version=gradbag.__version__,
+        folder=str(studio.folder.root),
+        readonly=studio.folder.readonly,
+    )
 
 
 async def events(socket: WebSocket) -> None:

@@ -5,100 +5,30 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from .. import dtypes, errors
-from ..graph import page as pages
-from ..graph import page_data
+from .. import errors
+from .. import page as pages
 from ..graph.cache import ResultCache
-from ..graph.graph import Graph, Node, Output
-from ..graph.page_check import inspect
-from ..graph.page_graph import Drawn
-from ..graph.page_links import Problem, read_by, split
-from ..graph.page_run import Answer, Task, compare, labels, node_of, one_output, tasks
-from ..graph.plan import Plan
+from ..graph.graph import Graph
+from ..graph.run import Run
+from ..graph.session import ClientSession
+from ..page import data_files
+from ..page.checking import inspect
+from ..page.running import Answer, Task, compare, labels, perform, resolve, tasks
+from . import messages
 from .checker import page_in
+from .keeping import Sheet, Stepping, Store
 from .services import checking, values
-from .watching import Variables, WatchedRun, whole_plan
+from .show import Show
 from .wire import Parts
-from .worker import Desk, Handlers, limit_processor, told
+from .worker import Desk, Handlers, limit_processor
 
 Array = np.ndarray[Any, Any]
 
 MOST_SHEETS = 8
-MOST_ERRORS = 50
-BETWEEN_PROGRESS = 0.05  # seconds
-BETWEEN_VALUES = 0.25  # in a loop
-
-
-@dataclass
-class Sheet:
-    """What is kept of a page between its runs."""
-
-    drawn: Drawn | None = None
-    variables: dict[str, tuple[Array, bytes]] = field(default_factory=dict)
-    keys: dict[str, str | None] = field(default_factory=dict)
-    values: dict[str, list[Array]] = field(default_factory=dict)
-    computed: dict[str, str | None] = field(default_factory=dict)  # the keys when the values were made
-
-    @property
-    def size(self) -> int:
-        """Bytes of its values."""
-        return sum(array.nbytes for outputs in self.values.values() for array in outputs)
-
-    def forget(self) -> None:
-        self.values, self.computed = {}, {}
-
-    def forget_outdated(self) -> None:
-        """What an edit has changed is computed anew: until then its memory is free."""
-        for name in [name for name in self.values if self.keys.get(name) != self.computed.get(name)]:
-            del self.values[name], self.computed[name]
-
-
-@dataclass
-class Stepping:
-    """How far a run that goes step by step has come."""
-
-    done: dict[str, tuple[str | None, list[Array]]] = field(default_factory=dict)  # by node: its key, its outputs
-    assigned: dict[str, tuple[Array, bytes]] = field(default_factory=dict)
-
-
-class Store:
-    """Values by their digests, up to a number of bytes; those that were not asked for longest go first."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._size = limit, 0
-        self._kept: OrderedDict[str, Array] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def put(self, array: Array) -> str:
-        name = values.digest(array)
-        with self._lock:
-            if name not in self._kept:
-                self._size += array.nbytes + 512
-                self._kept[name] = array
-            self._kept.move_to_end(name)
-            while self._size > self._limit and len(self._kept) > 1:
-                self._size -= self._kept.popitem(last=False)[1].nbytes + 512
-        return name
-
-    def get(self, name: str) -> Array:
-        with self._lock:
-            if name not in self._kept:
-                raise Gone("This value is not kept any more: run the page again to see all of it.")
-            self._kept.move_to_end(name)
-            return self._kept[name]
-
-
-class Gone(errors.Error):
-    """A value that is asked for too late."""
-
-    kind = "gone"
 
 
 class Runner:
@@ -147,13 +77,18 @@ class Runner:
         start = time.perf_counter()
         page, sheet = page_in(message), self._sheet(message)
         show = Show(self._desk, self._store, sheet, page, message["run"])
-        state, mismatches = "done", []
+        mismatches: list[messages.Mismatch] = []
+        state: messages.EndState = "done"
         try:
-            graph = self._draw(page, sheet)
+            graph = sheet.draw(page).graph
             chosen = _chosen(page, graph, message)
-            show.problems(sheet.drawn.problems if sheet.drawn else [], message["targets"])
-            for task in chosen:
-                self._perform(page, sheet, graph, task, show)
+            show.problems(sheet.drawn.problems, message["targets"])
+            session = ClientSession(graph, self._cache, sheet.variables)
+            try:
+                for task in chosen:
+                    perform(session, resolve(page, graph, task), show, self._cancel, whole=True)
+            finally:  # the steps before one that fails count
+                sheet.variables |= session.variables
             mismatches = _mismatches(page, graph, show)
         except errors.CancelledError:
             state = "stopped"
@@ -167,26 +102,8 @@ class Runner:
         self._current = ""
         return {}
 
-    @staticmethod
-    def _draw(page: pages.Page, sheet: Sheet) -> Graph:
-        sheet.drawn = inspect(page, sheet.drawn)
-        sheet.keys = checking.keys(sheet.drawn.graph, page)
-        sheet.forget_outdated()
-        return sheet.drawn.graph
-
-    def _perform(self, page: pages.Page, sheet: Sheet, graph: Graph, task: Task, show: Show) -> None:
-        plan, fed = _plan(page, graph, task)
-        variables = _variables(sheet, graph)
-        for step in range(task.steps):
-            show.begin_step(step, task.steps)
-            run = WatchedRun(plan, self._cache, variables, show, self._cancel)
-            run.go(fed)
-            variables |= run.assigned
-            sheet.variables |= {node.name: value for node, value in run.assigned.items()}
-        show.end_steps()
-
     # ------------------------------------------------------------------ step by step
-    def step(self, message: dict[str, Any]) -> dict[str, Any]:
+    def step(self, message: dict[str, Any]) -> messages.Stepped:
         """One node more: the first that is not done yet as it is now."""
         self._begin(message)
         start = time.perf_counter()
@@ -197,12 +114,12 @@ class Runner:
         show = Show(self._desk, self._store, sheet, page, name)
         reached: list[str] = []
         try:
-            graph = self._draw(page, sheet)
+            graph = sheet.draw(page).graph
             chosen = _chosen(page, graph, message)
-            show.problems(sheet.drawn.problems if sheet.drawn else [], message["targets"])
-            plan, fed = _plan(page, graph, chosen[-1])
-            run = WatchedRun(plan, ResultCache(0), _variables(sheet, graph), show, self._cancel)
-            reached, following = _advance(page, plan, run, fed, sheet, stepping.done)
+            show.problems(sheet.drawn.problems, message["targets"])
+            session = ClientSession(graph, ResultCache(0), sheet.variables)
+            run = resolve(page, graph, chosen[-1]).start(session, show, self._cancel, whole=True)
+            reached, following = _advance(page, run, sheet, stepping.done)
             stepping.assigned |= {node.name: value for node, value in run.assigned.items()}
             if following is None:
                 sheet.variables |= stepping.assigned
@@ -213,10 +130,10 @@ class Runner:
             self._stepped.pop(name, None)
             show.finished("failed" if show.failed else "done", time.perf_counter() - start, [])
         self._current = ""
-        return {"id": name, "done": reached or list(stepping.done), "next": following}
+        return messages.Stepped(id=name, done=reached or list(stepping.done), next=following)
 
     # ------------------------------------------------------------------ looking at values
-    def value(self, message: dict[str, Any]) -> dict[str, Any]:
+    def value(self, message: dict[str, Any]) -> messages.ValueRows:
         columns = message["columns"]
         return values.cut(
             self._store.get(message["hash"]),
@@ -227,9 +144,9 @@ class Runner:
         )
 
     def npy(self, message: dict[str, Any]) -> Parts:
-        return Parts(content=page_data.file_bytes(self._store.get(message["hash"])))
+        return Parts(content=data_files.file_bytes(self._store.get(message["hash"])))
 
-    def lens(self, message: dict[str, Any]) -> dict[str, Any]:
+    def lens(self, message: dict[str, Any]) -> messages.Lens:
         from ..graph import lens
 
         page = page_in(message)
@@ -242,7 +159,14 @@ class Runner:
             for name, outputs in list(sheet.values.items())
             if name in drawn.graph and keys.get(name) == sheet.computed.get(name)
         }
-        return lens.look(page, drawn, known, message["node"], message["port"], message["index"])
+        found = lens.look(page, drawn, known, message["node"], message["port"], message["index"])
+        return messages.Lens(
+            marks=found["marks"],
+            feeds=found["feeds"],
+            fed=found["fed"],
+            wires=found["wires"],
+            partial=found["partial"],
+        )
 
 
 # ------------------------------------------------------------------ what to run
@@ -265,81 +189,23 @@ def _chosen(page: pages.Page, graph: Graph, message: dict[str, Any]) -> list[Tas
     return found
 
 
-def _upstream(page: pages.Page, targets: Sequence[str]) -> set[str]:
-    """All nodes that some targets depend on, broken ones too."""
-    seen: set[str] = set()
-    waiting = [split(page.nodes, target)[0] for target in targets]
-    while waiting:
-        name = waiting.pop()
-        if name in page.nodes and name not in seen:
-            seen.add(name)
-            waiting += [source for _, source in read_by(page.nodes, page.nodes[name])]
-    return seen
-
-
 def _is_there(graph: Graph, name: str) -> bool:
     return name in graph or name.rpartition(".")[0] in graph
 
 
-def _plan(page: pages.Page, graph: Graph, task: Task) -> tuple[Plan, list[Array]]:
-    wanted: list[Output] = []
-    only: list[Node] = [node_of(graph, name) for name in task.only]
-    for name in task.fetch:
-        found = list(labels(page, graph, name).values())
-        wanted += found
-        if not found:
-            only.append(node_of(graph, name))
-    fed: dict[Output, Array] = {}
-    for name, literal in task.feed.items():
-        output = one_output(page, graph, name)
-        array = page.array(literal, output.dtype)
-        if array is None:
-            raise errors.InvalidArgumentError(f"{name} is fed nothing.")
-        fed[output] = array
-    plan = whole_plan(wanted, only, list(fed))
-    return plan, [fed[output] for output in plan.feeds]
-
-
-def _variables(sheet: Sheet, graph: Graph) -> Variables:
-    """The values that variables have now, for those that are still there and of the same kind."""
-    found: Variables = {}
-    for name, (array, token) in sheet.variables.items():
-        node = graph.get(name)
-        if node is not None and node.op.state == "variable" and _fits(node, array):
-            found[node] = (array, token)
-    return found
-
-
-def _fits(node: Node, array: Array) -> bool:
-    shape = node.shapes[0]
-    return dtypes.name_of(array.dtype) == node.dtypes[0] and (
-        shape is None
-        or (len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True)))
-    )
-
-
 def _advance(
-    page: pages.Page,
-    plan: Plan,
-    run: WatchedRun,
-    fed: Sequence[Array],
-    sheet: Sheet,
-    done: dict[str, tuple[str | None, list[Array]]],
+    page: pages.Page, run: Run, sheet: Sheet, done: dict[str, tuple[str | None, list[Array]]]
 ) -> tuple[list[str], str | None]:
     """Do the first step that is not done, literals before it included; what is done, and what comes next."""
-    todo = run.prepare(fed)
     reached: list[str] = []
     ran = False
-    for number in todo:
-        step = plan.steps[number]
-        name = step.node.name
+    for number in run.begin():
+        name = run.plan.steps[number].node.name
         key = sheet.keys.get(name)
-        on_page = name in page.nodes
         if name in done and done[name][0] == key:
-            for slot, value in zip(step.outputs, done[name][1], strict=False):
-                run.values[slot], run.shared[slot] = value, True
+            run.supply(number, done[name][1])
             reached.append(name)
-        elif not on_page:
+        elif name not in page.nodes:
             run.advance(number)
         elif ran:
             return reached, name
@@ -350,7 +216,7 @@ def _advance(
     return reached, None
 
 
-def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[dict[str, str]]:
+def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[messages.Mismatch]:
     """What the page expects and did not get, of all that this run has computed."""
     found: dict[str, Array] = {}
     for name in page.section("expect"):
@@ -362,100 +228,4 @@ def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[dict[str, st
     answer = Answer()
     if found:
         compare(page, graph, found, answer)
-    return [{"name": m.name, "expected": m.expected, "got": m.got, "text": m.text} for m in answer.mismatches]
-
-
-# ------------------------------------------------------------------ telling
-def _is_known(node: Node) -> bool:
-    """Whether its values were there before the run: a constant, or what follows from one."""
-    return bool(node.known) and all(value is not None for value in node.known)
-
-
-class Show:
-    """Tells the web process, and through it every tab, how a run goes."""
-
-    def __init__(self, desk: Desk, store: Store, sheet: Sheet, page: pages.Page, run: str) -> None:
-        self._desk, self._store, self._sheet, self._page, self._run = desk, store, sheet, page, run
-        self.made: dict[str, list[Array]] = {}
-        self.failed = False
-        self._ran = self._cached = 0
-        self._step, self._steps = 0, 1
-        self._loud = True
-        self._values_at = self._progress_at = self._place_at = 0.0
-
-    def _tell(self, kind: str, /, **event: Any) -> None:
-        body = msgspec.json.encode({"type": kind, "id": self._run, **event})
-        said = {"type": kind, "run": self._run, "event": body}
-        if kind == "node":
-            said |= {"node": event["node"], "state": event["state"]}
-        self._desk.tell(said)
-
-    def begin_step(self, step: int, steps: int) -> None:
-        """Of a loop, the last step shows its values, and some before it do as time allows."""
-        now = time.monotonic()
-        self._step, self._steps = step, steps
-        self._loud = step == steps - 1 or now - self._values_at >= BETWEEN_VALUES
-        if self._loud:
-            self._values_at = now
-        if steps > 1:
-            self._told_progress(0, 1, step == 0)
-
-    def running(self, node: Node) -> None:
-        if node.name not in self._page.nodes or _is_known(node):
-            return
-        if self._loud:
-            self._tell("node", node=node.name, state="running")
-        elif (now := time.monotonic()) - self._place_at >= BETWEEN_PROGRESS:
-            # Nobody is shown it, but if this process dies, the web process can say where it was.
-            self._place_at = now
-            self._desk.tell({"type": "place", "run": self._run, "node": node.name})
-
-    def done(self, node: Node, outputs: Sequence[Array], seconds: float, cached: bool) -> None:
-        name = node.name
-        self.made[name] = list(outputs)
-        key = self._sheet.keys.get(name)
-        if _is_known(node) and key is not None and self._sheet.computed.get(name) == key:
-            cached = True  # a constant, as it was
-        self._sheet.values[name], self._sheet.computed[name] = list(outputs), key
-        if name not in self._page.nodes:
-            return
-        self._ran += not cached
-        self._cached += cached
-        if self._loud:
-            ports = [arg.name for arg in node.op.outputs]
-            shown = [
-                {**values.described(port, array), "hash": self._store.put(array)}
-                for port, array in zip(ports, outputs, strict=False)
-            ]
-            self._tell("node", node=name, state="cached" if cached else "done", key=key, seconds=seconds, outputs=shown)
-
-    def progress(self, done: int, total: int) -> None:
-        if self._steps == 1:
-            self._told_progress(done, total, done == total)
-
-    def end_steps(self) -> None:
-        if self._steps > 1:
-            self._told_progress(1, 1, True)
-
-    def _told_progress(self, done: int, total: int, always: bool) -> None:
-        now = time.monotonic()
-        if always or now - self._progress_at >= BETWEEN_PROGRESS:
-            self._progress_at = now
-            self._tell("progress", done=done, total=total, step=self._step + 1, steps=self._steps)
-
-    def problems(self, found: Sequence[Problem], targets: Sequence[str] | None) -> None:
-        """What is wrong with the nodes that are asked for; the rest of the page runs."""
-        asked = None if targets is None else _upstream(self._page, targets)
-        for problem in found[:MOST_ERRORS]:
-            if problem.node and problem.port != "layout" and (asked is None or problem.node in asked):
-                self.failed = True
-                self._tell("error", node=problem.node, port=problem.port, text=problem.text, kind="invalid")
-
-    def error(self, problem: BaseException) -> None:
-        self.failed = True
-        said = told(problem)
-        said["text"] = said["text"].removeprefix(f"node {said['node']!r}: ")
-        self._tell("error", **said)
-
-    def finished(self, state: str, seconds: float, mismatches: list[dict[str, str]]) -> None:
-        self._tell("finished", state=state, seconds=seconds, ran=self._ran, cached=self._cached, mismatches=mismatches)
+    return [messages.Mismatch(name=m.name, expected=m.expected, got=m.got, text=m.text) for m in answer.mismatches]

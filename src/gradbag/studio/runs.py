@@ -14,6 +14,7 @@ from typing import Any
 from .answers import Refused
 from .events import Events
 from .limits import Limits
+from .messages import EndState, Failure, Finished, RunState
 from .processes import Computing, Died
 
 log = logging.getLogger("gradbag.studio")
@@ -65,7 +66,7 @@ class Runs:
         """Apart from `submit`, so that whoever asked knows the run's name before events speak of it."""
         if not job.finished:
             if job.kind == "run":
-                self._events.tell_of_run({"type": "queued", "id": job.id})
+                self._events.tell_of_run(RunState(type="queued", id=job.id))
             self._more.set()
 
     # ------------------------------------------------------------------ working
@@ -82,7 +83,7 @@ class Runs:
     async def _perform(self, job: Job) -> None:
         job.started = time.perf_counter()
         if job.kind == "run":
-            self._events.tell_of_run({"type": "started", "id": job.id})
+            self._events.tell_of_run(RunState(type="started", id=job.id))
         try:
             answer = await self._computing.ask(job.kind, run=job.id, **job.fields)
             _settle(job, answer)
@@ -103,16 +104,16 @@ class Runs:
             _settle(job, Refused(500, "internal", text))
 
     def _fail(self, job: Job, node: str, text: str, kind: str, port: str = "") -> None:
-        event = {"type": "error", "id": job.id, "node": node, "port": port, "text": text, "kind": kind}
-        self._events.tell_of_run(event)
+        self._events.tell_of_run(Failure(type="error", id=job.id, node=node, port=port, text=text, kind=kind))
 
-    def _finish(self, job: Job, state: str) -> None:
+    def _finish(self, job: Job, state: EndState) -> None:
         if job.finished:
             return
         job.finished = True
         seconds = time.perf_counter() - job.started if job.started else 0.0
-        event = {"type": "finished", "id": job.id, "state": state, "seconds": seconds, "ran": 0, "cached": 0}
-        self._events.tell_of_run({**event, "mismatches": []})
+        self._events.tell_of_run(
+            Finished(type="finished", id=job.id, state=state, seconds=seconds, ran=0, cached=0, mismatches=[])
+        )
 
     def heard(self, message: dict[str, Any]) -> None:
         """An event of the process that runs."""

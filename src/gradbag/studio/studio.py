@@ -14,6 +14,7 @@ from .events import Events
 from .files import Folder
 from .journal import Journal
 from .limits import Limits
+from .messages import Notice
 from .processes import Computing
 from .runs import Runs
 from .sessions import Session
@@ -34,7 +35,7 @@ class Studio:
         settings = {"memory": limits.worker_memory, "run_seconds": limits.run_seconds}
         self.checker = Computing("check", settings)
         self.runner = Computing("run", settings, lambda message: self.runs.heard(message), spare=True)
-        self.runner.restarted = lambda: self.events.tell({"type": "restarted"})
+        self.runner.restarted = lambda: self.events.tell(Notice(type="restarted"))
         self.runs = Runs(self.runner, self.events, limits)
         self.writing = asyncio.Lock()  # one save at a time: what is compared is still there when it is replaced
         self.asking = asyncio.Lock()
@@ -66,7 +67,7 @@ class Studio:
                 state = await asyncio.to_thread(self.folder.state)
                 pause = max(pause, 20 * (time.monotonic() - began))
                 if state != self._seen:  # at the first look too: something may have come since the first tab asked
-                    self.events.tell({"type": "files"})
+                    self.events.tell(Notice(type="files"))
                 self._seen = state
             await asyncio.sleep(pause)
 

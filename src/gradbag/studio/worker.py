@@ -20,6 +20,7 @@ import msgspec
 
 from .. import errors, memory
 from . import wire
+from .messages import Refusal
 
 # What a page needs none of: other machines, other programs, other files than those it reads.
 FORBIDDEN = ("socket.connect", "socket.bind", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork")
@@ -78,7 +79,7 @@ def answered(handler: Callable[[dict[str, Any]], Answer], message: dict[str, Any
         return {"error": told(problem)}
 
 
-def told(problem: BaseException) -> dict[str, str]:
+def told(problem: BaseException) -> Refusal:
     """An error as the page shows it."""
     if isinstance(problem, errors.Error):
         kind = {
@@ -86,13 +87,13 @@ def told(problem: BaseException) -> dict[str, str]:
             errors.UnsupportedTypeError: "dtype",
             errors.CancelledError: "cancelled",
         }.get(type(problem), getattr(problem, "kind", "invalid"))
-        return {"kind": kind, "text": str(problem), "node": problem.node, "port": problem.argument}
+        return Refusal(kind=kind, text=str(problem), node=problem.node, port=problem.argument)
     if isinstance(problem, MemoryError):
-        return {"kind": "memory", "text": "There is not enough memory for this.", "node": "", "port": ""}
+        return Refusal(kind="memory", text="There is not enough memory for this.", node="", port="")
     if isinstance(problem, RecursionError):
-        return {"kind": "invalid", "text": "This is nested too deeply.", "node": "", "port": ""}
+        return Refusal(kind="invalid", text="This is nested too deeply.", node="", port="")
     text = f"Something went wrong inside the studio ({type(problem).__name__})."
-    return {"kind": "internal", "text": text, "node": "", "port": ""}
+    return Refusal(kind="internal", text=text, node="", port="")
 
 
 # ------------------------------------------------------------------ confinement

@@ -20,6 +20,10 @@ from typing import Any
 import httpx
 from websockets.sync.client import connect
 
+from gradbag.studio import messages
+
+from .conforming import check_reply, conforms
+
 PROGRAM = """
 import json, sys
 from pathlib import Path
@@ -89,7 +93,10 @@ class Served:
         self.port, self.token = int(found[1]), found[2].decode()
         self.base = f"http://127.0.0.1:{self.port}"
         self.headers = {"Origin": self.base, "X-Gradbag": "1", "Content-Type": "application/json"}
-        self.client = httpx.Client(base_url=self.base, headers=self.headers, timeout=PATIENCE, verify=False)
+        hooks = {"response": [check_reply]}
+        self.client = httpx.Client(
+            base_url=self.base, headers=self.headers, timeout=PATIENCE, verify=False, event_hooks=hooks
+        )
         self.stranger = httpx.Client(base_url=self.base, timeout=PATIENCE, verify=False)  # says what it is told to say
         answer = self.client.post("/api/session", json={"token": self.token})
         assert answer.status_code == 200
@@ -186,6 +193,7 @@ class Events:
 
     def next(self, seconds: float = PATIENCE) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._listening.recv(timeout=seconds))
+        assert conforms(found, messages.StudioEvent), found
         return found
 
     def skip(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gradbag.graph import page as pages
+from gradbag import page as pages
 
 from .conftest import Start
 from .served import MEAN_GRAD, Served

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from gradbag.graph import page as pages
-from gradbag.graph import page_data
+from gradbag import page as pages
+from gradbag.page import data_files
 from gradbag.studio.answers import Refused
 from gradbag.studio.files import Folder, Stale, digest
 from gradbag.studio.journal import Journal
@@ -295,7 +295,7 @@ def test_after_a_power_cut_at_any_call_there_is_the_old_or_the_new(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = (pages.text(pages.Page({**MEAN_GRAD, "title": title})).encode() for title in ("old", "new"))
-    arrays = {"data/w.npy": page_data.file_bytes(page_data.np.arange(100))} if kind == "data" else {}
+    arrays = {"data/w.npy": data_files.file_bytes(data_files.np.arange(100))} if kind == "data" else {}
     seen, after = set(), 0
     while True:
         root = tmp_path / f"{after}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gradbag.graph import page as pages
+from gradbag import page as pages
 
 from .served import MEAN_GRAD, Served, const, error, page
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbag.graph import page as pages
+from gradbag import page as pages
 
 from .conftest import Start
 from .served import MEAN_GRAD, Served, const, error, page, slow

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import gradbag
-from gradbag.graph import page as pages
+from gradbag import page as pages
 from gradbag.graph.graph import Node
-from gradbag.graph.page_graph import Drawn, draw
-from gradbag.graph.page_run import tasks
 from gradbag.graph.session import ClientSession
+from gradbag.page.drawing import Drawn, draw
+from gradbag.page.running import tasks
 
 EXAMPLES = sorted((Path(gradbag.__file__).parent / "examples").glob("*.page.json"))
 assert EXAMPLES

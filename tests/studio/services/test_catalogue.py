@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from gradbag import page as pages
 from gradbag.errors import InvalidArgumentError
-from gradbag.graph import page as pages
 from gradbag.spec import Arg, Example, Op, op, registry
 from gradbag.studio.services.catalogue import catalogue, category, declared_ops, example, op_info
 from gradbag.studio.services.help import help_page

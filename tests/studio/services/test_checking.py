@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from gradbag.graph import page as pages
-from gradbag.graph.page_graph import draw
+from gradbag import page as pages
 from gradbag.graph.plan import Plan
+from gradbag.page.drawing import draw
 from gradbag.studio.services.checking import checked, keys
 
 Make = Callable[..., pages.Page]

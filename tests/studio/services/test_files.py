@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from gradbag import errors
-from gradbag.graph import page as pages
-from gradbag.graph.page_from_graphdef import from_graphdef
+from gradbag import page as pages
+from gradbag.page.import_graphdef import from_graphdef
 from gradbag.studio.services import opening
 from gradbag.studio.services.exporting import KINDS, exported
 from gradbag.studio.services.opening import opened

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradbag import page as pages
 from gradbag.errors import InvalidArgumentError
-from gradbag.graph import page as pages
-from gradbag.graph.page_graph import Drawn, draw
-from gradbag.graph.page_links import is_link
+from gradbag.page.drawing import Drawn, draw
+from gradbag.page.links import is_link
 from gradbag.studio.services.fitting import fits
 
 Make = Callable[..., pages.Page]

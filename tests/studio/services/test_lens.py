@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from gradbag import dtypes
+from gradbag import page as pages
 from gradbag.errors import InvalidArgumentError
 from gradbag.graph import lens
-from gradbag.graph import page as pages
 from gradbag.graph.graph import Graph
 from gradbag.graph.lens_node import Budget, Call
-from gradbag.graph.page_graph import Drawn, draw
 from gradbag.graph.session import ClientSession
+from gradbag.page.drawing import Drawn, draw
 from gradbag.spec import Op, registry
 from gradbag.studio.services.catalogue import declared_ops
 from gradbag.testing.cases import Case, cases, usual_types

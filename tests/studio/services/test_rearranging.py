@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from gradbag import errors
-from gradbag.graph import page as pages
-from gradbag.graph.page_graph import draw
-from gradbag.graph.page_layout import placed
-from gradbag.graph.page_links import sources
+from gradbag import page as pages
+from gradbag.page.drawing import draw
+from gradbag.page.layout import placed
+from gradbag.page.links import sources
 from gradbag.studio.services.checking import checked
 from gradbag.studio.services.differentiating import choices, differentiate
 from gradbag.studio.services.tidying import tidy

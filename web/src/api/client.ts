@@ -10,14 +10,17 @@ import type {
   Fits,
   Help,
   ImportedFile,
+  Layout,
   Lens,
   OpenedFile,
-  Point,
   Refusal,
+  RefusedReply,
+  RunStarted,
   SavedFile,
   Session,
   Side,
   Stepped,
+  Text,
   ValueRows,
 } from "./types";
 
@@ -66,7 +69,7 @@ async function send(method: string, route: string, options: Options = {}): Promi
   }
   if (response.ok) return response;
   const body: unknown = await response.json().catch(() => null);
-  const refusal = (body as { error?: Refusal } | null)?.error;
+  const refusal = (body as Partial<RefusedReply> | null)?.error;
   throw new Refused(
     response.status,
     refusal ?? { kind: "http", text: `The server refused this (${response.status}).` },
@@ -99,17 +102,16 @@ export const api = {
   // -------------------------------------------------------------- the page as it is edited
   check: (about: About, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
   fits: (about: About & { node: string; port: string; side: Side }) => post<Fits>("/api/fits", about),
-  layout: (page: Document, nodes: string[] | null) =>
-    post<{ layout: Record<string, Point> }>("/api/layout", { page, nodes }),
+  layout: (page: Document, nodes: string[] | null) => post<Layout>("/api/layout", { page, nodes }),
   differentiable: (about: About & { output: string }) => post<Differentiable>("/api/differentiable", about),
   differentiate: (about: About & { output: string; inputs: string[] }) =>
     post<Differentiated>("/api/differentiate", about),
   lens: (about: About & { node: string; port: string; index: number[] }) => post<Lens>("/api/lens", about),
-  text: (page: Document) => post<{ text: string }>("/api/text", { page }),
+  text: (page: Document) => post<Text>("/api/text", { page }),
 
   // -------------------------------------------------------------- runs and values
   run: (about: About & { run: string | null; targets: string[] | null; steps: number; client: string }) =>
-    post<{ id: string }>("/api/run", about),
+    post<RunStarted>("/api/run", about),
   step: (about: About & { targets: string[] | null; id: string | null; client: string }) =>
     post<Stepped>("/api/step", about),
   stop: (id: string) => post<unknown>("/api/stop", { id }),

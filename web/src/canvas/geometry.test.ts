@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OpInfo } from "../api/types";
-import { boxOf, GAP, HEAD, ROW, rowsOf, spread } from "./geometry";
+import { boxOf, GAP, rowsOf, spread } from "./geometry";
+import { FOOT, HEAD, ROW } from "./sizes";
 
 const op: OpInfo = {
   name: "Join",
@@ -42,7 +43,7 @@ describe("rows", () => {
     expect(rows.settings).toEqual(["k"]);
   });
   test("the height follows from the rows", () => {
-    expect(boxOf("j", { op: "Join" }, op, []).height).toBe(HEAD + 3 * ROW + 8);
+    expect(boxOf("j", { op: "Join" }, op, []).height).toBe(HEAD + 3 * ROW + FOOT);
   });
 });
 

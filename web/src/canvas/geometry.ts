@@ -2,15 +2,10 @@
 import type { Document, Entry, OpInfo, Point } from "../api/types";
 import { allWires, has, isLink, outputName } from "../page/links";
 import type { Result, Store } from "../store/types";
+import * as sizes from "./sizes";
 
-export const HEAD = 44;
-export const ROW = 24;
-export const FOOT = 8;
 export const RESULT = 116; // most of a result's height inside a block
 export const GAP = 16;
-const CHARACTER = 6.6;
-const NARROWEST = 184;
-const WIDEST = 288;
 
 export type InputRow = { port: string; name: string; many: boolean; item: number | null };
 export type Rows = { inputs: InputRow[]; adders: string[]; outputs: string[]; settings: string[] };
@@ -56,11 +51,14 @@ export type Box = { width: number; height: number; rows: Rows };
 
 export function boxOf(name: string, entry: Entry, op: OpInfo | undefined, mentioned: readonly string[]): Box {
   const rows = rowsOf(entry, op, mentioned);
-  const widths = rows.inputs.map((row, place) => row.port.length + (rows.outputs[place]?.length ?? 0) + 14);
-  const longest = Math.max(name.length * 1.22 + 9, (op?.title ?? entry.op).length + 9, ...widths);
-  const width = Math.max(NARROWEST, Math.min(WIDEST, Math.round((longest * CHARACTER + 28) / 8) * 8));
+  const { SPARE_HEAD, SPARE_ROW, WIDTH_STEP } = sizes;
+  const lengths = rows.inputs.map((row, place) => row.port.length + (rows.outputs[place]?.length ?? 0) + SPARE_ROW);
+  const head = Math.max(name.length * sizes.TITLE, (op?.title ?? entry.op).length) + SPARE_HEAD;
+  const text = Math.max(head, ...lengths) * sizes.CHARACTER;
+  const wanted = Math.round((text + 2 * sizes.EDGE) / WIDTH_STEP) * WIDTH_STEP;
+  const width = Math.max(sizes.NARROWEST, Math.min(sizes.WIDEST, wanted));
   const count = Math.max(rows.inputs.length, rows.outputs.length) + rows.settings.length;
-  return { width, height: HEAD + ROW * count + FOOT, rows };
+  return { width, height: sizes.HEAD + sizes.ROW * count + sizes.FOOT, rows };
 }
 
 /** The ports of each node that links mention, for ops that are not known. */
@@ -117,7 +115,7 @@ export function pointOf(document: Document, node: string): Point {
   return Array.isArray(at) && Number.isFinite(at[0]) && Number.isFinite(at[1]) ? at : NO_PLACE;
 }
 
-/** The server's layout with room for boxes as this page draws them. */
+/** A layout with room between the boxes that were tidied and those that stayed. */
 export function spreadLayout(state: Store, layout: Record<string, Point>): Record<string, Point> {
   const mentioned = mentionedPorts(state.document);
   const blocks = Object.entries(layout).flatMap(([name, [x, y]]): Placed[] => {

@@ -3,7 +3,8 @@ import { type Edge, type Node, Position } from "@xyflow/react";
 import type { Document, Entry, Group, Note, OpInfo } from "../api/types";
 import { allWires, has, outputName } from "../page/links";
 import type { Result, Selection } from "../store/types";
-import { type Box, boxOf, HEAD, mentionedPorts, type Placed, pointOf, ROW, resultHeight, spread } from "./geometry";
+import { type Box, boxOf, mentionedPorts, type Placed, pointOf, resultHeight, spread } from "./geometry";
+import { HEAD, ROW } from "./sizes";
 
 export type BlockNode = Node<{ name: string; box: Box }, "block">;
 export type NoteNode = Node<{ name: string; note: Note }, "note">;

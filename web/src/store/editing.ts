@@ -157,7 +157,8 @@ export function editing(set: SetState, get: GetState) {
       try {
         const { layout } = await api.layout(document, some);
         if (get().document !== document) return;
-        get().edit(some ? "tidy the selection" : "tidy", edits.moveNodes(spreadLayout(get(), layout)));
+        const moved = some ? spreadLayout(get(), layout) : layout;
+        get().edit(some ? "tidy the selection" : "tidy", edits.moveNodes(moved));
         get().bringIntoView(some ?? []);
       } catch (problem) {
         get().toast("danger", reason(problem));

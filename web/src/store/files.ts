@@ -1,7 +1,7 @@
 // Files: the session, opening, saving, recovery, and ways out to other formats.
 import { api, Refused, reason } from "../api/client";
 import { listen } from "../api/events";
-import type { Document, OpenedFile } from "../api/types";
+import type { Document, OpenedFile, RefusedReply } from "../api/types";
 import { EMPTY } from "../page/edits";
 import { NO_HISTORY } from "../page/history";
 import { download, pngOf } from "../page/picture";
@@ -329,6 +329,6 @@ function address(path: string | null): void {
 }
 
 function currentOf(body: unknown): { page: Document; version: string } | null {
-  const current = (body as { current?: { page?: Document; version?: string } } | null)?.current;
+  const current = (body as Partial<RefusedReply> | null)?.current;
   return current?.page && typeof current.version === "string" ? { page: current.page, version: current.version } : null;
 }

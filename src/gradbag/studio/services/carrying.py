@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, errors
-from ...graph import page_values
-from ...graph.page_model import Page
-from ...graph.page_save import holders
+from ...page import literals
+from ...page.model import Page
+from ...page.saving import holders
 
 MOST_ELEMENTS = 1_000_000  # in all arrays together; a page's text holds four times as many values at most
 
@@ -26,7 +26,7 @@ def whole(page: Page) -> tuple[dict[str, Any], list[str]]:
             continue
         try:
             array = carried.array(literal, None)
-        except (page_values.LiteralError, errors.Error) as problem:
+        except (literals.LiteralError, errors.Error) as problem:
             notes.append(f"a data file is not there: it {problem}")
             continue
         assert array is not None
@@ -42,6 +42,6 @@ def inline(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     """A literal that holds an array of any size itself, with its dtype."""
     dtype = dtypes.name_of(array.dtype)
     shape = {"shape": list(array.shape)} if array.size == 0 and array.ndim > 1 else {}
-    if dtype == "string" and not page_values.is_text(array):
-        return {"base64": page_values.to_base64(array), **shape, "dtype": dtype}
-    return {"value": page_values.to_json(array), **shape, "dtype": dtype}
+    if dtype == "string" and not literals.is_text(array):
+        return {"base64": literals.to_base64(array), **shape, "dtype": dtype}
+    return {"value": literals.to_json(array), **shape, "dtype": dtype}

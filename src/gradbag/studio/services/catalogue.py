@@ -8,13 +8,14 @@ from typing import Any
 
 import gradbag
 
-from ... import dtypes, pages
+from ... import dtypes, opdocs
 from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
-from ...graph.page_values import MOST_INLINE, count
+from ...page.literals import MOST_INLINE, count
 from ...spec import Arg, Attr, Op, registry, snake_case
+from ..messages import AttrInfo, Catalogue, Example, InputInfo, OpInfo, PortInfo
 
 
-def catalogue() -> dict[str, Any]:
+def catalogue() -> Catalogue:
     """Every declared op with its ports and settings; the sparse ones come first."""
     return _catalogue(tuple(declared_ops()))
 
@@ -24,13 +25,13 @@ def declared_ops() -> Iterator[Op]:
 
 
 @functools.lru_cache(maxsize=4)
-def _catalogue(ops: tuple[Op, ...]) -> dict[str, Any]:
-    return {
-        "version": gradbag.__version__,
-        "dtypes": [*dtypes.ANY, *dtypes.QUANTIZED],
-        "categories": list(dict.fromkeys(category(op) for op in ops)),
-        "ops": [op_info(op) for op in ops],
-    }
+def _catalogue(ops: tuple[Op, ...]) -> Catalogue:
+    return Catalogue(
+        version=gradbag.__version__,
+        dtypes=[*dtypes.ANY, *dtypes.QUANTIZED],
+        categories=list(dict.fromkeys(category(op) for op in ops)),
+        ops=[op_info(op) for op in ops],
+    )
 
 
 def category(op: Op) -> str:
@@ -45,31 +46,31 @@ def category(op: Op) -> str:
     return " ".join(["Sparse", *words])
 
 
-def op_info(op: Op) -> dict[str, Any]:
+def op_info(op: Op) -> OpInfo:
     """One op: all that an editor needs to draw it, to fill it and to find it."""
-    return {
-        "name": op.name,
-        "title": snake_case(op.name).replace("_", " ").capitalize(),
-        "summary": pages.summary(op),
-        "category": category(op),
-        "sparse": op.section != "array",
-        "differentiable": op.rule is not None and bool(op.differentiable),
-        "types": {variable: list(names) for variable, names in op.types.items()},
-        "inputs": [{**_port(arg), "many": arg.many} for arg in op.inputs],
-        "outputs": [_port(arg) for arg in op.outputs],
-        "attrs": [_setting(op, attr) for attr in op.attrs],
-        "example": example(op),
-        "words": _words(op),
-    }
+    return OpInfo(
+        name=op.name,
+        title=snake_case(op.name).replace("_", " ").capitalize(),
+        summary=opdocs.summary(op),
+        category=category(op),
+        sparse=op.section != "array",
+        differentiable=op.rule is not None and bool(op.differentiable),
+        types={variable: list(names) for variable, names in op.types.items()},
+        inputs=[InputInfo(**_port(arg), many=arg.many) for arg in op.inputs],
+        outputs=[_port(arg) for arg in op.outputs],
+        attrs=[_setting(op, attr) for attr in op.attrs],
+        example=example(op),
+        words=_words(op),
+    )
 
 
-def example(op: Op) -> dict[str, Any]:
+def example(op: Op) -> Example:
     """What a new block holds, so that it runs at once; what only a session can fill stays empty."""
     given = op.example.inputs
     wired = op.input_names[:1] if op.state in ("assign", "update") else ()  # a variable, which no value can stand for
     inputs = {a.name: _literal(op, a, given[a.name]) for a in op.inputs if a.name not in wired}
     attrs = {a.name: _plain(given[a.name]) for a in op.attrs if a.name in given}
-    return {"in": inputs, "attrs": attrs}
+    return Example({"in": inputs, "attrs": attrs})
 
 
 def _literal(op: Op, arg: Arg, value: Any) -> Any:
@@ -89,27 +90,27 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def _port(arg: Arg) -> dict[str, Any]:
-    return {"name": arg.name, "dtype": arg.dtype, "dims": arg.shape, "text": arg.doc}
+def _port(arg: Arg) -> PortInfo:
+    return PortInfo(name=arg.name, dtype=arg.dtype, dims=arg.shape, text=arg.doc)
 
 
-def _setting(op: Op, attr: Attr) -> dict[str, Any]:
+def _setting(op: Op, attr: Attr) -> AttrInfo:
     required = attr.name in op.required_attrs
     choices = attr.allowed or op.types.get(attr.name, ())
-    return {
-        "name": attr.name,
-        "kind": attr.kind,
-        "required": required,
-        "default": _plain(op.example.inputs[attr.name] if required else attr.default),
-        "allowed": list(choices) or None,
-        "text": attr.doc,
-    }
+    return AttrInfo(
+        name=attr.name,
+        kind=attr.kind,
+        required=required,
+        default=_plain(op.example.inputs[attr.name] if required else attr.default),
+        allowed=list(choices) or None,
+        text=attr.doc,
+    )
 
 
 def _words(op: Op) -> str:
     """What people may type who do not know the name: TensorFlow's spellings, and all that the op's page says."""
     spoken = snake_case(op.name).replace("_", " ")
-    parts = [op.python_name, spoken, f"tf.raw_ops.{op.name}", category(op), pages.details(op)]
+    parts = [op.python_name, spoken, f"tf.raw_ops.{op.name}", category(op), opdocs.details(op)]
     parts += [f"{a.name} {a.doc}" for a in (*op.inputs, *op.outputs)]
     parts += [f"{a.name} {a.doc}" for a in op.attrs]
     return " ".join(" ".join(parts).split())

@@ -9,24 +9,23 @@ from ... import errors
 from ...dims import AnyShape
 from ...graph.cache import call_digest, digest, step_digest
 from ...graph.graph import Graph, Node
-from ...graph.page_check import inspect, outputs
-from ...graph.page_graph import Drawn
-from ...graph.page_links import Problem, links, split
-from ...graph.page_model import Page
+from ...page.checking import inspect, outputs
+from ...page.drawing import Drawn
+from ...page.links import Problem, links, split
+from ...page.model import Page
 from ...spec import Op, registry
+from .. import messages
+from ..messages import Check, CheckedNode, NamedSlot, Slot
 
-Slot = dict[str, Any]
-UNKNOWN: Slot = {"dtype": None, "shape": None}
 
-
-def checked(page: Page, before: Drawn | None = None) -> tuple[dict[str, Any], Drawn]:
+def checked(page: Page, before: Drawn | None = None) -> tuple[Check, Drawn]:
     """The check of a page, and what it became: give that back with the next state of the page."""
     drawn = inspect(page, before)
     found = keys(drawn.graph, page)
-    answer = {
-        "problems": [{"node": p.node, "port": p.port, "text": _text(page, p)} for p in drawn.problems],
-        "nodes": {name: _node(page, drawn.graph, name, found.get(name)) for name in page.nodes},
-    }
+    answer = Check(
+        problems=[messages.Problem(node=p.node, port=p.port, text=_text(page, p)) for p in drawn.problems],
+        nodes={name: _node(page, drawn.graph, name, found.get(name)) for name in page.nodes},
+    )
     return answer, drawn
 
 
@@ -38,41 +37,43 @@ def _text(page: Page, problem: Problem) -> str:
 
 
 def slot(dtype: str | None, shape: AnyShape) -> Slot:
-    return {"dtype": dtype, "shape": None if shape is None else list(shape)}
+    return Slot(dtype=dtype, shape=None if shape is None else list(shape))
 
 
-def _node(page: Page, graph: Graph, name: str, key: str | None) -> dict[str, Any]:
+def _node(page: Page, graph: Graph, name: str, key: str | None) -> CheckedNode:
     node = graph.get(name)
     if node is None:
         return _broken(page, graph, page.nodes[name])
     ports = node.ports
-    return {
-        "key": key,
-        "inputs": {p: slot(source.dtype, source.shape) for p, source in zip(ports, node.inputs, strict=True)},
-        "outputs": [
-            {"name": arg.name, **slot(dtype, shape)}
+    return CheckedNode(
+        key=key,
+        inputs={p: slot(source.dtype, source.shape) for p, source in zip(ports, node.inputs, strict=True)},
+        outputs=[
+            NamedSlot(name=arg.name, **slot(dtype, shape))
             for arg, dtype, shape in zip(node.op.outputs, node.dtypes, node.shapes, strict=True)
         ],
-    }
+    )
 
 
-def _broken(page: Page, graph: Graph, entry: Any) -> dict[str, Any]:
+def _broken(page: Page, graph: Graph, entry: Any) -> CheckedNode:
     """What can be said of a node that has a problem: what comes in, and which outputs it would have."""
     inputs = {}
     for port, source in links(entry):
         name, wanted = split(page.nodes, source) if isinstance(source, str) else ("", "")
         node = graph.get(name)
-        inputs[port] = dict(UNKNOWN) if node is None else _output(node, wanted)
+        inputs[port] = slot(None, None) if node is None else _output(node, wanted)
     op = op_of(entry)
     declared = [] if op is None else [(a.name, a.dtype if a.dtype not in op.types else None) for a in op.outputs]
-    return {"key": None, "inputs": inputs, "outputs": [{"name": n, **slot(dtype, None)} for n, dtype in declared]}
+    return CheckedNode(
+        key=None, inputs=inputs, outputs=[NamedSlot(name=n, **slot(dtype, None)) for n, dtype in declared]
+    )
 
 
 def _output(node: Node, port: str) -> Slot:
     for output in node.outputs:
         if output.port == port or (not port and len(node.dtypes) == 1):
             return slot(output.dtype, output.shape)
-    return dict(UNKNOWN)
+    return slot(None, None)
 
 
 def op_of(entry: Any) -> Op | None:

@@ -12,15 +12,16 @@ from ...autodiff import RowGrad
 from ...graph.gradient_ops import GraphOps
 from ...graph.gradients import add_symbolic_gradients
 from ...graph.graph import Graph, Node, Output
-from ...graph.page_check import MOST_NODES
-from ...graph.page_from_graph import entry_of, literals_of
-from ...graph.page_graph import Drawn, draw
-from ...graph.page_layout import LEFT, TOP, placed, positions
-from ...graph.page_links import is_link, split
-from ...graph.page_model import Page
-from ...graph.page_values import MOST_INLINE
 from ...graph.scope import Scope
+from ...page.checking import MOST_NODES
+from ...page.drawing import Drawn, draw
+from ...page.import_graph import entry_of, literals_of
+from ...page.layout import LEFT, TOP, placed, positions
+from ...page.links import is_link, split
+from ...page.literals import MOST_INLINE
+from ...page.model import Page
 from ...spec import registry, snake_case
+from ..messages import Choice, Differentiable, Differentiated
 from .carrying import inline
 
 MOST_INPUTS = 100
@@ -28,7 +29,7 @@ GAP = 60  # between what was there and what is new
 
 
 # ------------------------------------------------------------------ what can be chosen
-def choices(page: Page, drawn: Drawn, output: str) -> dict[str, Any]:
+def choices(page: Page, drawn: Drawn, output: str) -> Differentiable:
     """All outputs that an output is computed from, each with "" or the reason why it has no gradient."""
     end = _find(page, drawn.graph, output)
     before = _upstream(end.node)
@@ -41,10 +42,10 @@ def choices(page: Page, drawn: Drawn, output: str) -> dict[str, Any]:
         for source in node.outputs if node in before and node.name in page.nodes and node is not end.node else ():
             name = _label(source)
             if source.dtype not in dtypes.DIFFERENTIABLE:
-                found.append({"name": name, "reason": f"is {source.dtype}, which has no derivative"})
+                found.append(Choice(name=name, reason=f"is {source.dtype}, which has no derivative"))
             else:
-                found.append({"name": name, "reason": "" if source in reached else why})
-    return {"inputs": found}
+                found.append(Choice(name=name, reason="" if source in reached else why))
+    return Differentiable(inputs=found)
 
 
 def _label(output: Output) -> str:
@@ -90,7 +91,7 @@ def _reached(end: Output) -> set[Output]:
 
 
 # ------------------------------------------------------------------ new nodes
-def differentiate(page: Page, output: str, inputs: Sequence[str]) -> dict[str, Any]:
+def differentiate(page: Page, output: str, inputs: Sequence[str]) -> Differentiated:
     """The page with the gradient of an output (of its sum, if it is no scalar) by some inputs.
 
     `gradients` names, for each input, the new node that has its gradient; compact gradients have their zeros filled in.
@@ -129,7 +130,7 @@ def _unique(name: str, taken: set[str]) -> str:
     return unique
 
 
-def _brought(page: Page, graph: Graph, old: int, end: Output, results: dict[str, str]) -> dict[str, Any]:
+def _brought(page: Page, graph: Graph, old: int, end: Output, results: dict[str, str]) -> Differentiated:
     """The page with the graph's nodes from number `old` on."""
     made = Page(copy.deepcopy(page.document), page.folder)
     made.document["nodes"] = dict(page.nodes)
@@ -153,7 +154,7 @@ def _brought(page: Page, graph: Graph, old: int, end: Output, results: dict[str,
     names = [node.name for node in added]
     _place(page, made, names)
     _fetch(made, end, list(results.values()))
-    return {"page": made.document, "added": names, "gradients": results}
+    return Differentiated(page=made.document, added=names, gradients=results)
 
 
 def _keep_large(page: Page, carried: Page, node: Node, entry: dict[str, Any]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from ... import errors
-from ...graph.export_python import to_python
-from ...graph.export_svg import to_svg
 from ...graph.graphdef import to_graphdef_bytes
-from ...graph.page_graph import to_graph
-from ...graph.page_model import Page
-from ...graph.page_text import write_text
+from ...page.canonical import write_text
+from ...page.drawing import to_graph
+from ...page.export_python import to_python
+from ...page.export_svg import to_svg
+from ...page.model import Page
 from .carrying import whole
 from .pictures import with_page
 

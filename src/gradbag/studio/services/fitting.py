@@ -10,12 +10,13 @@ from typing import Any
 from ... import attributes, errors
 from ...dims import AnyShape
 from ...graph.graph import Graph, Node, Output, shape_text
-from ...graph.page_graph import Drawn, draw
-from ...graph.page_links import is_link, sources, split
-from ...graph.page_migrate import FORMAT
-from ...graph.page_model import Page
-from ...graph.page_values import LiteralError
+from ...page.drawing import Drawn, draw
+from ...page.links import is_link, sources, split
+from ...page.literals import LiteralError
+from ...page.migrate import FORMAT
+from ...page.model import Page
 from ...spec import Arg, Op
+from ..messages import Fits, FittingOp
 from .catalogue import declared_ops, example
 from .checking import op_of
 
@@ -63,7 +64,7 @@ class Target:
     sound: bool
 
 
-def fits(page: Page, drawn: Drawn, node: str, port: str, side: str) -> dict[str, Any]:
+def fits(page: Page, drawn: Drawn, node: str, port: str, side: str) -> Fits:
     """For a wire that begins at a port: each port of the other side with "" or the reason against it, and new ops."""
     if node not in page.nodes:
         raise errors.InvalidArgumentError(f"{node[:80]!r} is not on the page")
@@ -74,7 +75,7 @@ def fits(page: Page, drawn: Drawn, node: str, port: str, side: str) -> dict[str,
     raise errors.InvalidArgumentError(f"a side is output or input, not {side[:40]!r}")
 
 
-def _from_output(page: Page, graph: Graph, node: str, port: str) -> dict[str, Any]:
+def _from_output(page: Page, graph: Graph, node: str, port: str) -> Fits:
     carried = _carried(page, graph, node, port)
     way = _ways(page, node, upstream=True)
     found: dict[str, str] = {}
@@ -87,10 +88,10 @@ def _from_output(page: Page, graph: Graph, node: str, port: str) -> dict[str, An
             continue
         for place, at in _places(target):
             found[f"{name}.{at}"] = cycle or _refusal(target, place, carried)
-    return {"ports": found, "ops": [{"op": op.name, "port": at} for op, at in _takers(carried)]}
+    return Fits(ports=found, ops=[FittingOp(op=op.name, port=at) for op, at in _takers(carried)])
 
 
-def _from_input(page: Page, graph: Graph, node: str, port: str) -> dict[str, Any]:
+def _from_input(page: Page, graph: Graph, node: str, port: str) -> Fits:
     target = _target(page, graph, node)
     place = None if target is None else next((place for place, at in _places(target) if at == port), None)
     if target is None or place is None:
@@ -102,7 +103,7 @@ def _from_input(page: Page, graph: Graph, node: str, port: str) -> dict[str, Any
         op = op_of(entry)
         for at in [a.name for a in op.outputs] if op is not None else ():
             found[f"{name}.{at}"] = cycle or _refusal(target, place, _carried(page, graph, name, at))
-    return {"ports": found, "ops": [{"op": op.name, "port": at} for op, at in _givers(target, place)]}
+    return Fits(ports=found, ops=[FittingOp(op=op.name, port=at) for op, at in _givers(target, place)])
 
 
 def _carried(page: Page, graph: Graph, name: str, port: str) -> Carried:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Any
 
 from ... import errors
 from ...graph.graphdef import load_graphdef
-from ...graph.page_check import inspect
-from ...graph.page_from_graph import from_graph
-from ...graph.page_from_graphdef import from_graphdef
-from ...graph.page_model import Page, parse
-from ...graph.page_text import MOST_BYTES
+from ...page.canonical import MOST_BYTES
+from ...page.checking import inspect
+from ...page.import_graph import from_graph
+from ...page.import_graphdef import from_graphdef
+from ...page.model import Page, parse
+from ..messages import ImportedFile
 from .carrying import MOST_ELEMENTS, whole
 from .pictures import page_of
 
@@ -20,7 +20,7 @@ MOST_CONSTANTS = 8 * MOST_ELEMENTS  # bytes
 PICTURES = (b"\x89PNG", b"<svg", b"<?xml", b"<!--")
 
 
-def opened(data: bytes, name: str) -> dict[str, Any]:
+def opened(data: bytes, name: str) -> ImportedFile:
     """The page of a file, which is told by its content; `name` is for its title and for messages."""
     shown = PurePosixPath(name.replace("\\", "/")).name[:80] or "the file"
     if len(data) > MOST_OPENED:
@@ -34,16 +34,16 @@ def opened(data: bytes, name: str) -> dict[str, Any]:
     return _from_graphdef(data, shown)
 
 
-def _answer(page: Page, notes: list[str]) -> dict[str, Any]:
+def _answer(page: Page, notes: list[str]) -> ImportedFile:
     document, missing = whole(page)
     drawn = inspect(Page(document))
     if drawn.problems:
         count = len(drawn.problems)
         notes = [*notes, f"it has {count} problem{'s' if count > 1 else ''}; the first is {drawn.problems[0]}"]
-    return {"page": document, "title": page.title, "notes": [*notes, *missing]}
+    return ImportedFile(page=document, title=page.title, notes=[*notes, *missing])
 
 
-def _from_picture(data: bytes, name: str) -> dict[str, Any]:
+def _from_picture(data: bytes, name: str) -> ImportedFile:
     text = page_of(data)
     if text is None:
         raise errors.InvalidArgumentError(f"{name} is a picture without a page inside; export it from the studio again")
@@ -52,7 +52,7 @@ def _from_picture(data: bytes, name: str) -> dict[str, Any]:
     return _answer(parse(text, None, f"the page inside {name}"), [f"taken from the picture {name}"])
 
 
-def _from_graphdef(data: bytes, name: str) -> dict[str, Any]:
+def _from_graphdef(data: bytes, name: str) -> ImportedFile:
     title = name.removesuffix(".pbtxt").removesuffix(".pb")
     notes = []
     try:

@@ -11,8 +11,8 @@ import re
 import zlib
 
 from ... import errors
-from ...graph.page_model import Page
-from ...graph.page_text import MOST_BYTES, write_text
+from ...page.canonical import MOST_BYTES, write_text
+from ...page.model import Page
 from .carrying import whole
 
 MARK = "gradbag-page"

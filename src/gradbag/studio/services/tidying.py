@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import errors
-from ...graph.page_layout import LEFT, TOP, placed, positions
-from ...graph.page_model import Page
+from ...page.layout import LEFT, TOP, placed, positions
+from ...page.model import Page
+from ..messages import Layout
 
 
-def tidy(page: Page, nodes: list[str] | None = None) -> dict[str, Any]:
+def tidy(page: Page, nodes: list[str] | None = None) -> Layout:
     """New positions of all nodes, or of some: these keep the corner at which they began, and the others stay."""
     if nodes is None:
-        return {"layout": positions(page)}
+        return Layout(layout={name: list(place) for name, place in positions(page).items()})
     for name in nodes:
         if name not in page.nodes:
             raise errors.InvalidArgumentError(f"{name[:80]!r} is not on the page")
@@ -24,4 +23,4 @@ def tidy(page: Page, nodes: list[str] | None = None) -> dict[str, Any]:
         left = min(before[name].left for name in moved) - LEFT
         top = min(before[name].top for name in moved) - TOP
         found |= {name: [x + left, y + top] for name, (x, y) in moved.items()}
-    return {"layout": found}
+    return Layout(layout=found)

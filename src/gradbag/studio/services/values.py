@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, errors
-from ...graph import page_values
 from ...graph.cache import array_digest
+from ...page import literals
+from ..messages import Described, Heat, Histogram, Summary, ValueRows
 
 Array = np.ndarray[Any, Any]
 
@@ -26,28 +27,28 @@ def digest(array: Array) -> str:
     return array_digest(array).hex()
 
 
-def described(name: str, array: Array) -> dict[str, Any]:
+def described(name: str, array: Array) -> Described:
     """A value as a block shows it; numbers are written as page files write them."""
     dtype = dtypes.name_of(array.dtype)
-    return {
-        "name": name,
-        "dtype": dtype,
-        "shape": list(array.shape),
-        "bytes": int(array.nbytes),
-        "table": table(array) if array.size <= MOST_SHOWN else None,
-        "summary": summary(array) if dtype in dtypes.NUMBER or dtype == "bool" else None,
-    }
+    return Described(
+        name=name,
+        dtype=dtype,
+        shape=list(array.shape),
+        bytes=int(array.nbytes),
+        table=table(array) if array.size <= MOST_SHOWN else None,
+        summary=summary(array) if dtype in dtypes.NUMBER or dtype == "bool" else None,
+    )
 
 
 def table(array: Array) -> Any:
     """Nested lists of an array's elements, as in page files; strings that are no text as base64."""
-    if dtypes.name_of(array.dtype) == "string" and not page_values.is_text(array):
-        return page_values.to_base64(array)
-    return page_values.to_json(array)
+    if dtypes.name_of(array.dtype) == "string" and not literals.is_text(array):
+        return literals.to_base64(array)
+    return literals.to_json(array)
 
 
 # ------------------------------------------------------------------ summaries
-def summary(array: Array) -> dict[str, Any]:
+def summary(array: Array) -> Summary:
     """Extremes, mean and counts of special numbers, of complex ones by their absolute values; infinities are extremes.
 
     The histogram has the finite numbers, of a very large array some of them.
@@ -69,18 +70,18 @@ def summary(array: Array) -> dict[str, Any]:
             total += (_mean(usual) - total) * (usual.size / (finite + usual.size))
             finite += usual.size
     there = low <= high
-    made: dict[str, Any] = {
-        "min": _number(low) if there else None,
-        "max": _number(high) if there else None,
-        "mean": _number(total) if finite else None,
-        "zeros": zeros,
-        "nans": nans,
-        "infs": infs,
-        "histogram": _histogram(_real(_sampled(flat))),
-        "heat": _heat(array),
-    }
+    made = Summary(
+        min=_number(low) if there else None,
+        max=_number(high) if there else None,
+        mean=_number(total) if finite else None,
+        zeros=zeros,
+        nans=nans,
+        infs=infs,
+        histogram=_histogram(_real(_sampled(flat))),
+        heat=_heat(array),
+    )
     if dtypes.name_of(array.dtype) in dtypes.INTEGER and flat.size:  # exact, also beyond 2**53
-        made["min"], made["max"] = page_values.to_json(flat.min()), page_values.to_json(flat.max())
+        made["min"], made["max"] = literals.to_json(flat.min()), literals.to_json(flat.max())
     return made
 
 
@@ -101,11 +102,11 @@ def _mean(numbers: Array) -> float:
 
 
 def _number(value: Any) -> float | str:
-    made: float | str = page_values.plain(np.asarray(value, np.float64))
+    made: float | str = literals.plain(np.asarray(value, np.float64))
     return made
 
 
-def _histogram(numbers: Array) -> dict[str, Any] | None:
+def _histogram(numbers: Array) -> Histogram | None:
     finite = numbers[np.isfinite(numbers)]
     if finite.size < 2:
         return None
@@ -113,12 +114,12 @@ def _histogram(numbers: Array) -> dict[str, Any] | None:
     if not np.isfinite(high - low):
         return None
     if low == high or (high - low) / BINS <= np.spacing(max(abs(low), abs(high))):  # too narrow for bins
-        return {"edges": [low, high], "counts": [int(finite.size)]}
+        return Histogram(edges=[low, high], counts=[int(finite.size)])
     counts, edges = np.histogram(finite, BINS, (low, high))
-    return {"edges": edges.tolist(), "counts": counts.tolist()}
+    return Histogram(edges=edges.tolist(), counts=counts.tolist())
 
 
-def _heat(array: Array) -> dict[str, Any] | None:
+def _heat(array: Array) -> Heat | None:
     """Means over blocks of a matrix; null where a block has no finite number."""
     if array.ndim < 2 or not array.size:
         return None
@@ -136,17 +137,13 @@ def _heat(array: Array) -> dict[str, Any] | None:
         total = np.add.reduceat(np.add.reduceat(np.where(finite, numbers, 0), rows, 0), columns, 1)
         count = np.add.reduceat(np.add.reduceat(finite.astype(np.int64), rows, 0), columns, 1)
         means = (total / count).reshape(-1)
-    return {
-        "rows": high,
-        "columns": wide,
-        "values": [float(m) if np.isfinite(m) else None for m in means],
-    }
+    return Heat(rows=high, columns=wide, values=[float(m) if np.isfinite(m) else None for m in means])
 
 
 # ------------------------------------------------------------------ parts
 def cut(
     array: Array, start: int, count: int, columns: tuple[int, int] | None = None, slice_text: str = ""
-) -> dict[str, Any]:
+) -> ValueRows:
     """Some rows of a value, and of these some columns: (first, how many).
 
     `slice_text` picks from each axis first, "1,:,0:5" for example; what remains is seen as a matrix whose rows are
@@ -161,7 +158,7 @@ def cut(
     wide = min(wide, max(matrix.shape[1] - first, 0), MOST_ANSWERED)
     high = min(count, MOST_ANSWERED // max(wide, 1))
     rows = matrix[start : start + high, first : first + wide]
-    return {"shape": list(part.shape), "start": start, "table": table(np.ascontiguousarray(rows))}
+    return ValueRows(shape=list(part.shape), start=start, table=table(np.ascontiguousarray(rows)))
 
 
 def sliced(array: Array, text: str) -> Array:

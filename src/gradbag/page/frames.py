@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .page_layout import FARTHEST
-from .page_model import Page
+from .layout import FARTHEST
+from .model import Page
 
 MOST_COLOURS = 6
 LONGEST_NOTE = 20_000

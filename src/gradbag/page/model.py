@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors
-from . import page_data, page_values
-from .page_migrate import FORMAT, migrate
-from .page_text import MOST_BYTES, read_text, write_text
-from .page_values import LiteralError
+from . import data_files, literals
+from .canonical import MOST_BYTES, read_text, write_text
+from .literals import LiteralError
+from .migrate import FORMAT, migrate
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +49,7 @@ class Page:
     def array(self, literal: Any, dtype: str | None) -> Array | None:
         """The array that a literal means; None for a bare one whose dtype nothing has said."""
         if not isinstance(literal, dict):
-            return None if dtype is None else page_values.to_array(literal, dtype)
+            return None if dtype is None else literals.to_array(literal, dtype)
         said = literal.get("dtype", dtype)
         if said is not None and (not isinstance(said, str) or said not in (*dtypes.ANY, *dtypes.QUANTIZED)):
             raise LiteralError(f"has the dtype {repr(said)[:40]}, which is not known")
@@ -64,11 +64,11 @@ class Page:
         elif forms == ["base64"]:
             if said not in (None, "string"):
                 raise LiteralError(f"has base64, which is for strings, not for {said}")
-            array = page_values.from_base64(literal["base64"])
+            array = literals.from_base64(literal["base64"])
         elif said is None:
             return None
         else:
-            array = page_values.to_array(literal["value"], said)
+            array = literals.to_array(literal["value"], said)
         return _reshaped(array, literal["shape"]) if "shape" in literal else array
 
     def _file(self, path: Any, sha256: Any) -> Array:
@@ -79,7 +79,7 @@ class Page:
             if self.folder is None:
                 raise LiteralError(f"names the file {str(path)[:60]!r}, but the page lies in no folder")
             try:
-                self.read_files[key] = page_data.read_file(self.folder, path, sha256)
+                self.read_files[key] = data_files.read_file(self.folder, path, sha256)
             except errors.Error as problem:
                 raise LiteralError(str(problem)) from None
         return self.read_files[key]
@@ -92,13 +92,13 @@ class Page:
         array = np.asarray(array)
         dtype = dtypes.name_of(array.dtype)
         kind = {"dtype": dtype} if typed else {}
-        if array.size > page_values.MOST_INLINE:
+        if array.size > literals.MOST_INLINE:
             path = self._data_path(name, array)
             self.data[path] = array
-            return {"file": path, "sha256": hashlib.sha256(page_data.file_bytes(array)).hexdigest()}
-        if dtype == "string" and not page_values.is_text(array):
-            return {"base64": page_values.to_base64(array), **_shape_of_nothing(array), **kind}
-        value = page_values.to_json(array)
+            return {"file": path, "sha256": hashlib.sha256(data_files.file_bytes(array)).hexdigest()}
+        if dtype == "string" and not literals.is_text(array):
+            return {"base64": literals.to_base64(array), **_shape_of_nothing(array), **kind}
+        value = literals.to_json(array)
         if typed or (array.size == 0 and array.ndim > 1):
             return {"value": value, **_shape_of_nothing(array), **kind}
         return value
@@ -118,7 +118,7 @@ class Page:
         if self.folder is None or not (self.folder / path).exists():
             return False
         try:
-            return page_data.file_content(self.folder, path) != page_data.file_bytes(array)
+            return data_files.file_content(self.folder, path) != data_files.file_bytes(array)
         except errors.Error:
             return True
 
@@ -149,7 +149,7 @@ def parse(data: bytes, folder: Path | None = None, name: str = "the page") -> Pa
 def load(path: str | os.PathLike[str]) -> Page:
     """Open a page file. Nothing in it runs; what is wrong with it, beyond its text, `check` tells."""
     where = Path(path)
-    return parse(page_data.read_bytes(where, str(where), MOST_BYTES), where.parent, str(where))
+    return parse(data_files.read_bytes(where, str(where), MOST_BYTES), where.parent, str(where))
 
 
 def text(page: Page) -> str:

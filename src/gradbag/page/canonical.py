@@ -2,7 +2,7 @@
 
 The reader takes less than JSON allows, because a page also lives in a browser and comes from strangers: UTF-8 without a
 mark, no key twice, no number that a browser would change, nothing nested deeply. What it refuses is no page at all;
-what is wrong inside a page is for `page_check` to say.
+what is wrong inside a page is for `checking` to say.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .bulk import in_bulk
+from ..graph.bulk import in_bulk
 
 MOST_BYTES = 1 << 26
 MOST_VALUES = 4_000_000

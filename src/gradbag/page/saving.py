@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from . import page_data, page_values
-from .page_check import inspect, outputs
-from .page_model import Page, text
+from . import data_files, literals
+from .checking import inspect, outputs
+from .model import Page, text
 
 Array = np.ndarray[Any, Any]
 
@@ -22,14 +22,14 @@ def save(page: Page, path: str | os.PathLike[str]) -> None:
     where = Path(path)
     move_large(page)
     content = text(page).encode()
-    files = {name: page_data.file_bytes(array) for name, array in page.data.items()}
+    files = {name: data_files.file_bytes(array) for name, array in page.data.items()}
     if page.folder is not None and os.path.realpath(page.folder) != os.path.realpath(where.parent):
         files = {**_brought(page, page.folder), **files}
     for name, array_bytes in files.items():
-        target = where.parent / page_data.check_path(name)
+        target = where.parent / data_files.check_path(name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        page_data.write_whole(target, array_bytes)
-    page_data.write_whole(where, content)
+        data_files.write_whole(target, array_bytes)
+    data_files.write_whole(where, content)
     page.folder, page.data = where.parent, {}
 
 
@@ -54,7 +54,7 @@ def holders(page: Page) -> Iterator[tuple[str, str, str, Any, Any]]:
 
 def move_large(page: Page) -> None:
     """Take what is too long for the page's text out of it, into `page.data`."""
-    large = [place for place in holders(page) if _size(place[3][place[4]]) > page_values.MOST_INLINE]
+    large = [place for place in holders(page) if _size(place[3][place[4]]) > literals.MOST_INLINE]
     if not large:
         return
     graph = inspect(page).graph
@@ -81,7 +81,7 @@ def move_large(page: Page) -> None:
 
 def _size(literal: Any) -> int:
     value = literal.get("value") if isinstance(literal, dict) else literal
-    return page_values.count(value) if isinstance(value, list) else 1
+    return literals.count(value) if isinstance(value, list) else 1
 
 
 def _brought(page: Page, folder: Path) -> dict[str, bytes]:
@@ -91,7 +91,7 @@ def _brought(page: Page, folder: Path) -> dict[str, bytes]:
         literal = held[key]
         if isinstance(literal, dict) and "file" in literal and literal["file"] not in page.data:
             try:
-                found[literal["file"]] = page_data.file_content(folder, literal["file"], literal.get("sha256"))
+                found[literal["file"]] = data_files.file_content(folder, literal["file"], literal.get("sha256"))
             except errors.Error:  # it was missing before
                 continue
     return found

@@ -1,6 +1,6 @@
 """From a GraphDef with ops that gradbag does not have to a page: these become blocks that keep their wires.
 
-Nothing is checked against anything here; what is wrong with the page, `page_check` says.
+Nothing is checked against anything here; what is wrong with the page, `checking` says.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..graph.bulk import in_bulk
+from ..graph.graphdef.attrs import by_name, read_attrs
+from ..graph.graphdef.files import read
+from ..graph.graphdef.inlining import Call, Inliner, at
+from ..graph.graphdef.library import Library
+from ..graph.graphdef.loading import CONSTANT_LIMIT, FILE_LIMIT
+from ..graph.graphdef.tensors import Budget, read_type
 from ..spec import Op, registry
-from .bulk import in_bulk
-from .graphdef.attrs import by_name, read_attrs
-from .graphdef.files import read
-from .graphdef.inlining import Call, Inliner, at
-from .graphdef.library import Library
-from .graphdef.loading import CONSTANT_LIMIT, FILE_LIMIT
-from .graphdef.tensors import Budget, read_type
-from .page_check import MOST_NODES
-from .page_from_graph import attr_json
-from .page_layout import positions
-from .page_model import Page
+from .checking import MOST_NODES
+from .import_graph import attr_json
+from .layout import positions
+from .model import Page
 
 
 @in_bulk

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, attributes, dtypes, errors
+from ..graph.bulk import in_bulk
+from ..graph.cache import array_digest
+from ..graph.graph import Graph, Node, Output, check_name
 from ..spec import Arg, Attr, Op, registry
-from . import ops as _declared  # noqa: F401  # declares the basic ops
-from . import page_values
-from .bulk import in_bulk
-from .cache import array_digest
-from .graph import Graph, Node, Output, check_name
-from .page_links import Problem, is_link, order, read_by, split
-from .page_model import Page
-from .page_values import LiteralError
+from . import literals
+from .links import Problem, is_link, order, read_by, split
+from .literals import LiteralError
+from .model import Page
 
 Array = np.ndarray[Any, Any]
 
@@ -225,16 +224,16 @@ class NodeBuilder:
             array = self.page.array(value, found.get("dtype"))
             if array is None:
                 bare = value["value"] if isinstance(value, dict) else value
-                return page_values.natural(bare, takes_text=True)
+                return literals.natural(bare, takes_text=True)
             if "dtype" in op.attr_defaults:
                 found.setdefault("dtype", dtypes.name_of(array.dtype))
             return array
         if attr.kind == "float" and isinstance(value, str):
-            value = float(page_values.to_array(value, "float64"))
+            value = float(literals.to_array(value, "float64"))
         elif attr.kind == "int" and isinstance(value, str):
-            value = int(page_values.to_array(value, "int64"))
+            value = int(literals.to_array(value, "int64"))
         elif attr.kind == "ints" and isinstance(value, list):
-            value = [int(one) if isinstance(one, str) and page_values.is_whole(one) else one for one in value]
+            value = [int(one) if isinstance(one, str) and literals.is_whole(one) else one for one in value]
         return attributes.normal_value(op, attr, value)
 
     # ------------------------------------------------------------------ inputs
@@ -360,7 +359,7 @@ class NodeBuilder:
             array = self.page.array(value, dtype)
             if array is not None:
                 return array
-            return page_values.natural(value["value"] if isinstance(value, dict) else value, "string" in allowed)
+            return literals.natural(value["value"] if isinstance(value, dict) else value, "string" in allowed)
         except LiteralError as problem:
             self.problem(port, f"{op.name}: {port} {problem}")
             return None
@@ -377,10 +376,10 @@ class NodeBuilder:
 
 def _widened(ports: list[tuple[str, Arg, Any]], values: list[Any]) -> list[Any]:
     """Whole numbers become fractions where a bare fraction stands beside them in a port of the same type."""
-    fractions = {arg.dtype for (_, arg, _), value in zip(ports, values, strict=True) if page_values.has_fraction(value)}
+    fractions = {arg.dtype for (_, arg, _), value in zip(ports, values, strict=True) if literals.has_fraction(value)}
     if not fractions:
         return values
     return [
-        page_values.as_fractions(value) if arg.dtype in fractions else value
+        literals.as_fractions(value) if arg.dtype in fractions else value
         for (_, arg, _), value in zip(ports, values, strict=True)
     ]

@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Iterator
 from html import escape
 
-from .graph import Graph, shape_text
-from .page_boxes import CHARACTER, EDGE, HEAD, ROW, Box
-from .page_check import inspect
-from .page_frames import Group, Note, groups, notes
-from .page_layout import placed
-from .page_links import links, split
-from .page_model import Page
+from ..graph.graph import Graph, shape_text
+from .boxes import Box
+from .checking import inspect
+from .frames import Group, Note, groups, notes
+from .layout import placed
+from .links import links, split
+from .model import Page
+from .sizes import CHARACTER, EDGE, HEAD, ROW
 
 MARGIN, TITLE = 32, 40
 KIND = 5.1  # the width of a mean character of the words beside outputs
@@ -139,15 +140,19 @@ def _box(box: Box, graph: Graph, broken: bool) -> Iterator[str]:
     yield f'<g><rect {place} height="{_n(height)}" rx="8" fill="{CARD}" stroke="{outline}" stroke-width="1.2"/>'
     bend = f"M{_n(x)} {_n(y + HEAD - 6)}v{_n(14 - HEAD)}a8 8 0 0 1 8-8h{_n(width - 16)}a8 8 0 0 1 8 8v{_n(HEAD - 14)}z"
     yield f'<path d="{bend}" fill="{HEADER}" stroke="{outline}" stroke-width="1.2"/>'
-    longest = int((width - 2 * EDGE) / 7.2)
+    longest, characters = int((width - 2 * EDGE) / 7.2), int((width - 2 * EDGE) / CHARACTER)
     yield f'<text class="title" x="{_n(x + EDGE)}" y="{_n(y + 17)}">{_text(_cut(box.title, longest))}</text>'
     if box.op != box.title:
         yield f'<text class="op" x="{_n(x + EDGE)}" y="{_n(y + 31)}">{_text(_cut(box.op, longest + 4))}</text>'
     for number, port in enumerate(box.inputs):
+        if port.spare:
+            continue
         u, v = box.input_at(number)
         filled = "#9aa3b5" if port.value else CARD
         yield f'<circle cx="{_n(u)}" cy="{_n(v)}" r="4" fill="{filled}" stroke="#7d879b" stroke-width="1.3"/>'
-        value = f' <tspan class="value">{_text(port.value)}</tspan>' if port.value else ""
+        beside = len(box.outputs[number].name) + 2 if number < len(box.outputs) else 0
+        room = characters - len(port.name) - beside
+        value = f' <tspan class="value">{_text(_cut(port.value, room))}</tspan>' if port.value and room > 1 else ""
         yield f'<text x="{_n(u + EDGE)}" y="{_n(v + 4)}">{_text(port.name)}{value}</text>'
     for number, port in enumerate(box.outputs):
         u, v = box.output_at(number)
@@ -163,9 +168,10 @@ def _box(box: Box, graph: Graph, broken: bool) -> Iterator[str]:
     below = y + HEAD + ROW * max(len(box.inputs), len(box.outputs))
     for number, setting in enumerate(box.settings):
         v = below + ROW * (number + 0.5) + 4
+        value = _cut(setting.value, max(1, characters - len(setting.name) - 1))
         yield (
             f'<text class="op" x="{_n(x + EDGE)}" y="{_n(v)}">{_text(setting.name)} '
-            f'<tspan class="value">{_text(setting.value)}</tspan></text>'
+            f'<tspan class="value">{_text(value)}</tspan></text>'
         )
     yield "</g>"
 

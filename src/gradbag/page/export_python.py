@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..graph.graph import Graph, Node, Output
 from ..spec import Arg
-from . import page_values
-from .graph import Graph, Node, Output
-from .page_check import inspect
-from .page_graph import refuse
-from .page_model import Page
-from .page_run import Task, labels, node_of, one_output, tasks
+from . import literals
+from .checking import inspect
+from .drawing import refuse
+from .model import Page
+from .running import Task, labels, node_of, one_output, tasks
 
 Array = np.ndarray[Any, Any]
 WIDEST = 110
@@ -110,7 +110,7 @@ class Writer:
             return self._read(source)
         array = source.node.attrs["value"]
         plain = len(node.op.allowed(arg)) == 1 and array.dtype.kind in "iub" and array.size
-        return repr(array.tolist()) if plain and array.size <= page_values.MOST_INLINE else self.array(array)
+        return repr(array.tolist()) if plain and array.size <= literals.MOST_INLINE else self.array(array)
 
     def _read(self, output: Output) -> str:
         name = self.names[output.node.name]
@@ -211,7 +211,7 @@ class Writer:
         return f"np.empty({array.shape}, {dtype})" if not array.size and array.ndim > 1 else made
 
     def _file_of(self, array: Array) -> str | None:
-        if array.size <= page_values.MOST_INLINE:
+        if array.size <= literals.MOST_INLINE:
             return None
         return next((path for (path, _), known in self.page.read_files.items() if known is array), None)
 
@@ -224,7 +224,7 @@ def _identifier(name: str) -> str:
 def _values(array: Array) -> str:
     name = dtypes.name_of(array.dtype)
     if name in dtypes.FLOAT:
-        text = repr(page_values.to_json(array))
+        text = repr(literals.to_json(array))
         return re.sub(r"'(-?)(nan|inf)'", r"\1np.\2", text)
     return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(array.tolist())) if name in dtypes.COMPLEX else repr(array.tolist())
 

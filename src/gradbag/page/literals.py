@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, errors
-from .page_text import LARGEST_INTEGER
+from .canonical import LARGEST_INTEGER
 
 Array = np.ndarray[Any, Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .page_boxes import Box, boxes
-from .page_links import order, sources
-from .page_model import Page
+from .boxes import Box, boxes
+from .links import order, sources
+from .model import Page
 
 LEFT, TOP = 40, 40
 BETWEEN_LAYERS, BETWEEN_BOXES = 100, 24

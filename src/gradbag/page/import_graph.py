@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..graph.graph import Graph, Node, Output
 from ..spec import REQUIRED, Arg
-from . import page_values
-from .graph import Graph, Node, Output
-from .page_layout import positions
-from .page_links import split
-from .page_model import Page
+from .layout import positions
+from .links import split
+from .literals import to_json
+from .model import Page
 
 
 def from_graph(graph: Graph, title: str = "") -> Page:
@@ -48,7 +48,7 @@ def entry_of(page: Page, node: Node, literals: Collection[Node]) -> dict[str, An
 
 
 def literals_of(graph: Graph) -> set[Node]:
-    """The Consts that page_graph would make of a value in a port: read once, and named for that port."""
+    """The Consts that drawing would make of a value in a port: read once, and named for that port."""
     readers: Counter[Node] = Counter()
     for node in graph:
         readers.update(source.node for source in node.inputs)
@@ -111,9 +111,9 @@ def _same(value: Any, default: Any) -> bool:
 def attr_json(kind: str, value: Any) -> Any:
     """An attribute of any kind but a tensor as it stands in a page."""
     if kind == "float":
-        return page_values.to_json(np.asarray(value, np.float64))
+        return to_json(np.asarray(value, np.float64))
     if kind == "int":
-        return page_values.to_json(np.asarray(value, np.int64))
+        return to_json(np.asarray(value, np.int64))
     if kind == "ints":
-        return page_values.to_json(np.asarray(value, np.int64))
+        return to_json(np.asarray(value, np.int64))
     return list(value) if isinstance(value, tuple) else value

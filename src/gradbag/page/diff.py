@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..spec import registry
-from .page_links import followed, is_link, split
-from .page_model import Page
+from .links import followed, is_link, split
+from .model import Page
 
 Change = Literal["added", "removed", "op", "rewired", "value", "run", "expect"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import errors
-from . import page_values
-from .graph import Graph, Output
-from .page_graph import Drawn, draw
-from .page_layout import FARTHEST
-from .page_links import Problem, is_link, split
-from .page_model import Page
+from ..graph.graph import Graph, Output
+from . import literals
+from .drawing import Drawn, draw
+from .layout import FARTHEST
+from .links import Problem, is_link, split
+from .model import Page
 
 LONGEST_TITLE = 1000
 MOST_NODES = 100_000
@@ -126,7 +126,7 @@ def _valued(page: Page, graph: Graph, place: str, name: str, value: Any) -> Iter
     elif found:
         try:
             page.array(value, found[0].dtype)
-        except page_values.LiteralError as problem:
+        except literals.LiteralError as problem:
             yield Problem("", place, f"{name} {problem}")
 
 

@@ -6,14 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..spec import registry
-from . import ops as _declared  # noqa: F401  # declares the basic ops
-from .page_links import is_link, links, split
-from .page_model import Page
+from ..spec import registry, snake_case
+from .links import is_link, links, split
+from .model import Page
+from .sizes import CHARACTER, EDGE, FOOT, HEAD, NARROWEST, ROW, SPARE_HEAD, SPARE_ROW, TITLE, WIDEST, WIDTH_STEP
 
-HEAD, ROW, FOOT, EDGE = 44, 20, 8, 14
-CHARACTER = 6.6  # a mean one of the text in a row
-NARROWEST, WIDEST = 120, 270
 LONGEST_VALUE = 22
 
 
@@ -23,6 +20,7 @@ class Port:
 
     name: str
     value: str = ""
+    spare: bool = False  # the place for one more of a list, which a drawing leaves empty
 
 
 @dataclass
@@ -40,13 +38,12 @@ class Box:
     height: int = 0
 
     def measure(self) -> None:
-        rows = [
-            len(a.name) + len(a.value) + (3 if a.value else 0) + len(b.name) + 4
-            for a, b in zip(_padded(self.inputs, self.outputs), _padded(self.outputs, self.inputs), strict=True)
-        ]
-        rows += [len(s.name) + len(s.value) + 3 for s in self.settings]
-        longest = max([len(self.title) * 1.15, len(self.op), *rows])
-        self.width = max(NARROWEST, min(WIDEST, round(longest * CHARACTER) + 2 * EDGE))
+        """As canvas/geometry.ts of the studio does it, so that a layout has room there too."""
+        outputs = [port.name for port in self.outputs] + [""] * len(self.inputs)
+        rows = [len(port.name) + len(other) + SPARE_ROW for port, other in zip(self.inputs, outputs, strict=False)]
+        longest = max(len(self.title) * TITLE + SPARE_HEAD, len(snake_case(self.op)) + SPARE_HEAD, *rows)
+        width = int((longest * CHARACTER + 2 * EDGE) / WIDTH_STEP + 0.5) * WIDTH_STEP
+        self.width = max(NARROWEST, min(WIDEST, width))
         self.height = HEAD + ROW * (max(len(self.inputs), len(self.outputs)) + len(self.settings)) + FOOT
 
     def input_at(self, number: int) -> tuple[float, float]:
@@ -63,8 +60,8 @@ def boxes(page: Page) -> dict[str, Box]:
         for _, source in links(entry):
             if isinstance(source, str):
                 node, port = split(page.nodes, source)
-                mentioned.setdefault(node, {})[port] = None
-    return {name: _box(name, entry, list(mentioned.get(name, ()))) for name, entry in page.nodes.items()}
+                mentioned.setdefault(node, {})[port or "output"] = None
+    return {name: _box(name, entry, list(mentioned.get(name, ["output"]))) for name, entry in page.nodes.items()}
 
 
 def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
@@ -74,16 +71,21 @@ def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
     given = entry.get("in") if isinstance(entry.get("in"), dict) else {}
     attrs = entry.get("attrs") if isinstance(entry.get("attrs"), dict) else {}
     box = Box(name, kind)
+    many = [arg.name for arg in op.inputs if arg.many] if op is not None else []
     for port in dict.fromkeys([*(op.input_names if op is not None else ()), *given]):
-        value = given.get(port)
-        if isinstance(value, list) and any(is_link(one) for one in value):
+        value = given.get(port, [] if port in many else None)
+        if isinstance(value, list) and (port in many or any(is_link(one) for one in value)):
             box.inputs += [
                 Port(f"{port}[{k}]", "" if is_link(one) else literal_text(one)) for k, one in enumerate(value)
             ]
+            if port in many:
+                box.inputs.append(Port(f"{port}[{len(value)}]", spare=True))
         else:
             box.inputs.append(Port(port, "" if value is None or is_link(value) else literal_text(value)))
     box.outputs = [Port(arg.name) for arg in op.outputs] if op is not None else [Port(port) for port in mentioned]
-    box.settings = [Port(attr, literal_text(value)) for attr, value in attrs.items()]
+    known = [attr.name for attr in op.attrs if attr.name in {*op.required_attrs, *attrs}] if op is not None else []
+    shown = dict.fromkeys([*known, *attrs])
+    box.settings = [Port(attr, literal_text(attrs[attr]) if attr in attrs else "") for attr in shown]
     box.measure()
     return box
 
@@ -96,7 +98,3 @@ def literal_text(value: Any) -> str:
         return f"{text} {value['dtype']}" if isinstance(value.get("dtype"), str) and len(text) < 14 else text
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
-
-
-def _padded(ports: list[Port], others: list[Port]) -> list[Port]:
-    return ports + [Port("")] * (len(others) - len(ports))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .page_model import Page
+from .model import Page
 
 
 @dataclass(frozen=True)
