@@ -230,7 +230,7 @@ class Runner:
         return Parts(content=page_data.file_bytes(self._store.get(message["hash"])))
 
     def lens(self, message: dict[str, Any]) -> dict[str, Any]:
-        from ..graph import lens
+        from .. import lens
 
         page = page_in(message)
         sheets = list(self._sheets.values())
