@@ -59,7 +59,7 @@ struct As {};
 template <class T, class Held>
 Matrix<lane_of<T>> view(As<Rows<T>>, const Held& array) {
     std::size_t columns = sizeof(T) / sizeof(lane_of<T>);
-    for (std::size_t axis = 1; axis < array.ndim(); ++axis) columns *= array.shape(axis);
+    for (std::size_t axis = 1; axis < array.ndim(); ++axis) columns *= array.shape(axis);  // mutant: axes
     const std::size_t rows = array.ndim() > 0 ? array.shape(0) : 1;
     return {reinterpret_cast<lane_of<T>*>(array.data()), rows, columns};
 }

@@ -21,14 +21,15 @@ void for_index_types(Visit visit) {
 
 template <class Visit>
 void for_integer_types(Visit visit) {
-    for_types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(visit);
-    for_types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(visit);
+    for_types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(visit);      // mutant: signed
+    for_types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(visit);  // mutant: unsigned
 }
 
 // Types that can be scaled.
 template <class Visit>
 void for_fractional_types(Visit visit) {
-    for_types<half, bfloat16, float, double, std::complex<float>, std::complex<double>>(visit);
+    for_types<half, bfloat16, float, double>(visit);
+    for_types<std::complex<float>, std::complex<double>>(visit);  // mutant: complex
 }
 
 }  // namespace gradbag

@@ -32,7 +32,7 @@ template <class Visit>
 void for_segment_types(Visit visit) {
     const auto with_indices = [&]<class T>(std::initializer_list<Combiner> combiners) {
         for_index_types([&]<class I>() {
-            for_index_types([&]<class S>() {
+            for_index_types([&]<class S>() {  // mutant: segment type
                 for (const Combiner combiner : combiners) visit.template operator()<T, I, S>(combiner);
             });
         });
