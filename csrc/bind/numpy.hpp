@@ -20,7 +20,8 @@ namespace gradbag {
 inline PyArrayObject* as_array(PyObject* value) { return reinterpret_cast<PyArrayObject*>(value); }
 
 inline bool lies_ready(PyObject* array) {
-    return PyArray_CHKFLAGS(as_array(array), NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+    constexpr int ready = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;  // mutant: ready
+    return PyArray_CHKFLAGS(as_array(array), ready);
 }
 
 }  // namespace gradbag

@@ -41,8 +41,8 @@ bool add_bytes(const gradbag_array& array, std::size_t most, std::size_t& total)
         if (bytes > most / size) return false;
         bytes *= size;
     }
-    if (total > most || bytes > most - total) return false;
-    total += bytes;
+    if (total > most || bytes > most - total) return false;  // mutant: most
+    total += bytes;                                          // mutant: total
     return true;
 }
 
@@ -139,7 +139,7 @@ bool Shortcut::takes(PyObject* values) const {
         PyObject* const value = item(values, place);
         if (input.dtype.is_none()) {
             if (value != Py_None) return false;
-        } else if (PyArray_CheckExact(value)) {
+        } else if (PyArray_CheckExact(value)) {  // mutant: exact
             PyArrayObject* const array = as_array(value);
             if (reinterpret_cast<PyObject*>(PyArray_DESCR(array)) != input.dtype.ptr()) return false;
             if (static_cast<std::size_t>(PyArray_NDIM(array)) != input.axes) return false;
@@ -172,7 +172,8 @@ bool Shortcut::read_arrays(PyObject* values, Call& call) const {
         gradbag_array array{nullptr, call.sizes.data() + call.sizes.size(), input.axes, input.item_size};
         PyObject* const value = item(values, place);
         if (PyArray_CheckExact(value)) {
-            if (!lies_ready(value) || (input.updated && !PyArray_ISWRITEABLE(as_array(value)))) return false;
+            if (!lies_ready(value)) return false;
+            if (input.updated && !PyArray_ISWRITEABLE(as_array(value))) return false;
             const npy_intp* const shape = PyArray_DIMS(as_array(value));
             call.sizes.insert(call.sizes.end(), shape, shape + input.axes);
             array.data = PyArray_DATA(as_array(value));
@@ -229,8 +230,8 @@ bool Shortcut::check(PyObject* values, Call& call) const {
     const bool fit =
         std::ranges::all_of(slots_.equal, [&](auto two) { return sizes[two.first] == sizes[two.second]; }) &&
         std::ranges::all_of(slots_.fixed, [&](auto one) { return sizes[one.first] == one.second; }) &&
-        std::ranges::all_of(slots_.natural, [&](auto slot) { return sizes[slot] >= 0; });
-    if (!fit) return false;
+        std::ranges::all_of(slots_.natural, [&](auto slot) { return sizes[slot] >= 0; });  // mutant: negative
+    if (!fit) return false;                                                                // mutant: sizes
     call.sizes.insert(call.sizes.end(), slots_.constants.begin(), slots_.constants.end());
     return rules_.check.is_none() || ask(rules_.check, values).is_valid();
 }

@@ -53,8 +53,8 @@ void for_index_types(Visit visit) {
 
 template <class Visit>
 void for_integer_types(Visit visit) {
-    for_types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(visit);
-    for_types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(visit);
+    for_types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>(visit);      // mutant: signed
+    for_types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(visit);  // mutant: unsigned
 }
 
 template <class Visit>
@@ -66,7 +66,7 @@ void for_float_types(Visit visit) {
 template <class Visit>
 void for_fractional_types(Visit visit) {
     for_float_types(visit);
-    for_types<std::complex<float>, std::complex<double>>(visit);
+    for_types<std::complex<float>, std::complex<double>>(visit);  // mutant: complex
 }
 
 // "kernel__float32_int64": the name of a kernel for these element types.

@@ -18,7 +18,7 @@ struct bfloat16 {
 [[gnu::always_inline]] inline bfloat16 to_bfloat16(float value) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t odd = (bits >> 16) & 1u;
-    const std::uint32_t rounded = (bits + 0x7fffu + odd) >> 16;
+    const std::uint32_t rounded = (bits + 0x7fffu + odd) >> 16;  // mutant: bfloat ties
     const std::uint32_t quiet_nan = ((bits >> 16) & 0x8000u) | 0x7fc0u;
     const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
     return {static_cast<std::uint16_t>(is_nan ? quiet_nan : rounded)};

@@ -18,7 +18,7 @@ I load_once(const I* address) {
 // A negative value becomes huge as unsigned, so one comparison covers both ends.
 template <Index I>
 bool in_range(I value, std::size_t bound) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) < bound;
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) < bound;  // mutant: range
 }
 
 // Where a value stands, for the fault that names it.

@@ -25,7 +25,7 @@ void with_constant(std::size_t value, Visit visit) {
 template <std::size_t... Values, class Visit>
 void with_constant_if_any(std::size_t value, Visit visit) {
     const bool found = ((value == Values && (visit(Constant<Values>{}), true)) || ...);
-    if (!found) visit(value);
+    if (!found) visit(value);  // mutant: rank
 }
 
 }  // namespace gradbag

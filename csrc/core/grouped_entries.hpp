@@ -185,7 +185,7 @@ template <class Word>
 GroupedEntries<Word> group_entries(UnsortedEntries<Word> all) {
     constexpr std::size_t few = 4096;
     const std::size_t count = all.keys.size();
-    if (all.sorted) return detail::group_sorted(std::move(all));
+    if (all.sorted) return detail::group_sorted(std::move(all));  // mutant: grouped
     if (count <= few) return detail::group_few(std::move(all));
     // A table for each part of the entries stays small beside them, and in the second-level cache.
     if (all.largest < detail::kMostSingleKeys && all.largest < count / 8) {

@@ -30,7 +30,7 @@ inline std::uint32_t mask_if_less(std::uint32_t left, std::uint32_t right) {
     const std::uint32_t bits = value.bits;
     const std::uint32_t magnitude = (bits & 0x7fffu) << 13;
     const std::uint32_t subnormal = detail::mask_if_less(magnitude, one);
-    const std::uint32_t infinite = detail::mask_if_less(largest_finite, magnitude);
+    const std::uint32_t infinite = detail::mask_if_less(largest_finite, magnitude);  // mutant: infinite
     // A subnormal is read as if it had the implicit leading bit, which is then subtracted.
     const std::uint32_t extended = magnitude + rebase + (subnormal & one) + (infinite & rebase);
     const std::uint32_t leading_bit = subnormal & (rebase + one);
@@ -42,12 +42,12 @@ inline std::uint32_t mask_if_less(std::uint32_t left, std::uint32_t right) {
 [[gnu::always_inline]] inline half to_half(float value) {
     constexpr std::uint32_t infinity = 0x7f800000u;
     constexpr std::uint32_t largest_finite = (143u << 23) - 1;
-    constexpr std::uint32_t smallest_normal = 113u << 23;
+    constexpr std::uint32_t smallest_normal = 113u << 23;  // mutant: subnormal
     constexpr std::uint32_t one_half = 126u << 23;
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t magnitude = bits & 0x7fffffffu;
     const std::uint32_t odd = (magnitude >> 13) & 1u;
-    const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + odd) >> 13;
+    const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + odd) >> 13;  // mutant: half ties
     // One half has its last bit where a subnormal result has it, so this addition rounds.
     const float rounded = std::bit_cast<float>(magnitude) + std::bit_cast<float>(one_half);
     const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(rounded) - one_half;

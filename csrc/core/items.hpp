@@ -25,7 +25,7 @@ void copy_item(Bytes from, std::size_t from_position, MutableBytes to, std::size
 
 template <class Size>
 void clear_item(MutableBytes to, std::size_t position, Size size) {
-    std::memset(to.bytes + position * size, 0, size);
+    std::memset(to.bytes + position * size, 0, size);  // mutant: cleared
 }
 
 // Copies an item, or writes zeros in its place, without a branch if its size is a constant.
@@ -41,10 +41,10 @@ void copy_item_if(bool wanted, Bytes from, std::size_t from_position, MutableByt
     } else {
         constexpr std::size_t word_bytes = std::min<std::size_t>(size, sizeof(std::uint64_t));
         const std::uint64_t mask = std::uint64_t{0} - static_cast<std::uint64_t>(wanted);
-        for (std::size_t offset = 0; offset < size; offset += word_bytes) {
+        for (std::size_t offset = 0; offset < size; offset += word_bytes) {  // mutant: words
             std::uint64_t word = 0;
             std::memcpy(&word, from.bytes + from_position * size + offset, word_bytes);
-            word &= mask;
+            word &= mask;  // mutant: mask
             std::memcpy(to.bytes + to_position * size + offset, &word, word_bytes);
         }
     }

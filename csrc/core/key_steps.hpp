@@ -65,13 +65,13 @@ class KeySteps {
     // A copy of `read`: a byte that is written might change it, so what it holds would be loaded again each
     // time.
     template <class Read>
-    bool read_part(std::size_t part, std::size_t key_bound, const Read read) {
+    bool read_part(std::size_t part, std::size_t bound, const Read read) {
         Step* const __restrict steps = steps_.data();
         const std::size_t begin = parts_.begin(part);
         const std::size_t end = parts_.end(part);
         const std::uint64_t first = read.unchecked(begin);
         std::uint64_t before = first;
-        std::uint64_t farthest = 0;
+        std::uint64_t widest = 0;
         std::size_t changes = 0;
         steps[begin] = 0;
         for (std::size_t i = begin + 1; i < end; ++i) {
@@ -79,21 +79,21 @@ class KeySteps {
             // If the keys are not in order it becomes huge.
             const std::uint64_t step = key - before;
             before = key;
-            farthest |= step;
-            changes += step != 0 ? 1 : 0;
+            widest |= step;                // mutant: widest
+            changes += step != 0 ? 1 : 0;  // mutant: changes
             steps[i] = static_cast<Step>(step);
         }
         ends_[part] = {static_cast<std::size_t>(first), static_cast<std::size_t>(before)};
         groups_before_[part + 1] = changes;
         // So small are the steps that between two good ends there are only good keys.
-        return farthest <= std::numeric_limits<Step>::max() && first < key_bound && before < key_bound;
+        return widest <= std::numeric_limits<Step>::max() && first < bound && before < bound;  // mutant: ends
     }
 
     // From the changes within parts, those between parts too. Whether the parts are in order.
     bool count_groups() {
         for (std::size_t part = 0; part < parts_.count(); ++part) {
             const bool continues = part > 0 && first_key(part) == last_key(part - 1);
-            if (part > 0 && first_key(part) < last_key(part - 1)) return false;
+            if (part > 0 && first_key(part) < last_key(part - 1)) return false;  // mutant: parts
             groups_before_[part + 1] += groups_before_[part] + (continues ? 0 : 1);
         }
         return true;

@@ -28,9 +28,9 @@ template <class Word>
 void insertion_sort(KeyedEntry<Word>* entries, std::size_t count) {
     for (std::size_t next = 1; next < count; ++next) {
         const KeyedEntry<Word> moving = entries[next];
-        std::size_t hole = next;
-        for (; hole > 0 && entries[hole - 1].key > moving.key; --hole) entries[hole] = entries[hole - 1];
-        entries[hole] = moving;
+        std::size_t at = next;
+        for (; at > 0 && entries[at - 1].key > moving.key; --at) entries[at] = entries[at - 1];  // mutant: eq
+        entries[at] = moving;
     }
 }
 
@@ -94,7 +94,7 @@ KeyedEntry<Word>* sort_low_bits(KeyedEntry<Word>* entries, KeyedEntry<Word>* oth
     const unsigned digit_bits = (bits + passes - 1) / passes;
     const std::size_t mask = (std::size_t{1} << digit_bits) - 1;
     for (unsigned pass = 0; pass < passes; ++pass) {
-        const unsigned shift = pass * digit_bits;
+        const unsigned shift = pass * digit_bits;  // mutant: digit
         counts.assign(mask + 1, 0);
         in_parts(count, [&](std::size_t begin, std::size_t end) {
             count_digits(entries + begin, end - begin, shift, mask, counts.data());

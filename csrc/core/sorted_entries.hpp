@@ -112,7 +112,7 @@ void sort_unsorted(UnsortedEntries<Word>& all, Buffer<Word>& positions) {
 template <class Word>
 SortedEntries<Word> sort_entries(UnsortedEntries<Word> all) {
     Buffer<Word> positions(all.sorted ? 0 : all.keys.size());
-    if (!all.sorted) sort_unsorted(all, positions);
+    if (!all.sorted) sort_unsorted(all, positions);  // mutant: unsorted
     return {std::move(all.keys), std::move(positions)};
 }
 

@@ -84,7 +84,7 @@ template <class A>
 template <Lane T, class A>
 [[gnu::always_inline]] inline T narrow(A value) {
     if constexpr (Short<T> && std::same_as<A, double>) {
-        return narrow<T>(round_to_odd(value));
+        return narrow<T>(round_to_odd(value));  // mutant: twice
     } else if constexpr (std::same_as<T, half>) {
         return to_half(value);
     } else if constexpr (std::same_as<T, bfloat16>) {

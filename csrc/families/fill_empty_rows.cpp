@@ -32,7 +32,7 @@ Matrix<T> one_column(std::span<T> vector) {
 
 void define_ragged() {
     const auto plan = [](auto value_rowids, auto, const Int64& nrows, auto) {
-        return fill_empty_rows_plan(one_column(value_rowids), nrows, -1);
+        return fill_empty_rows_plan(one_column(value_rowids), nrows, -1);  // mutant: vector
     };
     // value_rowids, values, nrows, default_value
     define<Vector<const Int64>, InputItems, Scalar<const Int64>, InputItem>("ragged_fill_empty_rows_plan",

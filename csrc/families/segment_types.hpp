@@ -10,7 +10,9 @@ template <class Visit>
 void for_segment_types(Visit visit) {
     const auto with_indices = [&]<class T>() {
         for_index_types([&]<class I>() {
-            for_index_types([&]<class S>() { visit.template operator()<T, I, S>(); });
+            for_index_types([&]<class S>() {  // mutant: segment type
+                visit.template operator()<T, I, S>();
+            });
         });
     };
     for_integer_types(with_indices);

@@ -9,7 +9,7 @@ namespace {
 const Family family([] {
     using Int64 = std::int64_t;
     const auto plan = [](auto indices, auto, auto, auto start, auto size) {
-        return slice_plan(indices, start, size);
+        return slice_plan(indices, start, size);  // mutant: arguments
     };
     // indices, values, shape, start, size
     define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>("sparse_slice_plan", plan);

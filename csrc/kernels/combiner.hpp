@@ -20,7 +20,7 @@ inline double divisor(Combiner combiner, std::size_t count) {
         case Combiner::mean:
             return static_cast<double>(count);
         case Combiner::sqrtn:
-            return std::sqrt(static_cast<double>(count));
+            return std::sqrt(static_cast<double>(count));  // mutant: sqrt
         case Combiner::sum:
             break;
     }

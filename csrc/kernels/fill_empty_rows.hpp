@@ -37,8 +37,8 @@ struct RowReader {
 
     template <class Put>
     void operator()(std::size_t begin, std::size_t end, Put put) const {
-        for (std::size_t position = begin; position < end; ++position) {
-            put(position, checked(load_once(indices.row(position)), rows, {0, position, fault_column}));
+        for (std::size_t i = begin; i < end; ++i) {
+            put(i, checked(load_once(indices.row(i)), rows, {0, i, fault_column}));  // mutant: column
         }
     }
 

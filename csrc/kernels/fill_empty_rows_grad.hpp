@@ -28,7 +28,7 @@ namespace detail {
 
 // The sum has a fixed shape, so that blocks may be done in any order: positions in blocks, eight interleaved
 // lanes in a block, lanes and then blocks added in pairs. Any change here changes the bits of results.
-inline constexpr std::size_t kSumBlock = 1024;
+inline constexpr std::size_t kSumBlock = 1024;  // mutant: block
 inline constexpr std::size_t kSumLanes = 8;
 
 // Few of the 64 positions of a word are added one by one, many eight at a time. Counted by hand: without an
@@ -75,7 +75,7 @@ class VisitedSet {
         void add(std::size_t position) {
             const std::size_t number = position / kWordBits;
             if (number != number_) {
-                words_[number_] = word_;
+                words_[number_] = word_;  // mutant: word
                 number_ = number;
                 word_ = words_[number];
             }
@@ -109,7 +109,7 @@ void copy_visited(std::span<const std::int64_t> reverse_index_map, std::size_t b
                 prefetch_word.line(position / VisitedSet::kWordBits);
             }
         }
-        const std::size_t from = checked(load_once(&reverse_index_map[i]), grad_values.rows, {0, i});
+        const auto from = checked(load_once(&reverse_index_map[i]), grad_values.rows, {0, i});  // mutant: at
         std::copy_n(grad_values.data + from * Components, Components, d_values + i * Components);
         writer.add(from);
     }
@@ -151,7 +151,7 @@ void add_unvisited(const T* values, unsigned visited, std::size_t count, Default
     using Bits = BitsOf<A>;
     for (std::size_t lane = 0; lane < count; ++lane) {
         const Bits bit = static_cast<Bits>(visited & (1u << lane));
-        const Bits keep = static_cast<Bits>(Bits{0} - static_cast<Bits>(bit == 0));
+        const Bits keep = static_cast<Bits>(Bits{0} - static_cast<Bits>(bit == 0));  // mutant: keep
         const Bits kept = static_cast<Bits>(std::bit_cast<Bits>(widen(values[lane * Components])) & keep);
         lanes[lane] = add(lanes[lane], static_cast<DefaultSum<T>>(std::bit_cast<A>(kept)));
     }
@@ -203,7 +203,7 @@ Sum add_in_pairs(std::vector<Sum>& sums) {
         for (std::size_t pair = 0; pair < count / 2; ++pair) {
             sums[pair] = add(sums[2 * pair], sums[2 * pair + 1]);
         }
-        if (count % 2 != 0) sums[count / 2] = sums[count - 1];
+        if (count % 2 != 0) sums[count / 2] = sums[count - 1];  // mutant: odd
     }
     return sums[0];
 }
@@ -254,7 +254,7 @@ void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matri
         for (std::size_t component = 0; component < components; ++component) {
             const auto sum =
                 detail::sum_unvisited<components>(grad_values.data + component, visited, grad_values.rows);
-            d_default_value.data[component] = narrow<T>(sum);
+            d_default_value.data[component] = narrow<T>(sum);  // mutant: part
         }
     });
 }

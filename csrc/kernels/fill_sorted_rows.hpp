@@ -43,8 +43,8 @@ template <class Rank, class Size>
                                                  const std::uint8_t* __restrict default_value, Rank rank,
                                                  Size size) {
     indices[0] = static_cast<std::int64_t>(row);
-    for (std::size_t d = 1; d < rank; ++d) indices[d] = 0;
-    std::memcpy(value, default_value, size);
+    for (std::size_t d = 1; d < rank; ++d) indices[d] = 0;  // mutant: filled columns
+    std::memcpy(value, default_value, size);                // mutant: filled value
 }
 
 template <class Rank, class Size>
@@ -73,7 +73,7 @@ std::size_t write_entries(RowAfter row_after, std::size_t before, std::size_t be
     for (std::size_t i = begin; i < end; ++i) {
         // Each row takes a place, and so does each further entry of one.
         const std::size_t row = row_after(i, before);
-        const std::size_t step = row - before + (row == before ? 1 : 0);
+        const std::size_t step = row - before + (row == before ? 1 : 0);  // mutant: step
         if (step > 2) [[unlikely]] {
             put_empty_rows(before + 2, row, output_indices + (to + 2) * rank, output_values + (to + 2) * size,
                            default_value, rank, size);
@@ -87,8 +87,8 @@ std::size_t write_entries(RowAfter row_after, std::size_t before, std::size_t be
         indices[0] = static_cast<std::int64_t>(row);
         for (std::size_t d = 1; d < rank; ++d) indices[d] = columns[position * rank + d];
         std::memcpy(value, items + position * size, size);
-        empty_row_indicator[row] = false;
-        reverse_index_map[position] = static_cast<std::int64_t>(to);
+        empty_row_indicator[row] = false;                             // mutant: mark
+        reverse_index_map[position] = static_cast<std::int64_t>(to);  // mutant: map
         // The next row is taken as empty, and overwritten if it is not: that cannot be guessed.
         if (i + 1 < end) put_empty_row(row + 1, indices + rank, value + size, default_value, rank, size);
     }
@@ -119,7 +119,7 @@ void write_part(const Entries& entries, const RowsPart& part, PositionOf positio
                            empty_row_indicator, output.reverse_index_map.data(), to, rank, size);
         next_row = entries.last_key(part.number) + 1;
     }
-    put_empty(next_row, part.end_row);
+    put_empty(next_row, part.end_row);  // mutant: last rows
 }
 
 template <class Word>

@@ -29,14 +29,14 @@ struct CarriedEntry {
 
     void read(std::uint32_t checked_row, const RowEntries& from, std::size_t position) {
         row = checked_row;
-        std::memcpy(item.data(), from.values.bytes + position * Size, Size);
+        std::memcpy(item.data(), from.values.bytes + position * Size, Size);  // mutant: item
         for (std::size_t d = 1; d < Rank; ++d) columns[d - 1] = from.indices.data[position * Rank + d];
     }
 
     void prefetch(const RowEntries&) const {}
 
     void write(const RowEntries&, std::int64_t* indices, std::uint8_t* value) const {
-        for (std::size_t d = 1; d < Rank; ++d) indices[d] = columns[d - 1];
+        for (std::size_t d = 1; d < Rank; ++d) indices[d] = columns[d - 1];  // mutant: columns
         std::memcpy(value, item.data(), Size);
     }
 };
@@ -98,10 +98,10 @@ std::uint32_t begin_rows(std::uint32_t* __restrict next, std::size_t begin, std:
     for (std::size_t row = begin; row < end; ++row) {
         const std::uint32_t entries = std::exchange(next[row], to);
         std::int64_t* const indices = output.indices + to * rank;
-        indices[0] = static_cast<std::int64_t>(first_row + row);
+        indices[0] = static_cast<std::int64_t>(first_row + row);  // mutant: first row
         for (std::size_t d = 1; d < rank; ++d) indices[d] = 0;
         std::memcpy(output.values + to * size, default_value.bytes, size);
-        output.empty_row_indicator[row] = entries == 0;
+        output.empty_row_indicator[row] = entries == 0;  // mutant: empty
         to += std::max(entries, std::uint32_t{1});
     }
     return to;
@@ -117,7 +117,7 @@ void place_entries(const Entry* entries, std::size_t count, std::size_t first_ro
         std::int64_t* const indices = output.indices + to * rank;
         indices[0] = static_cast<std::int64_t>(entries[i].row);
         entries[i].write(from, indices, output.values + to * size);
-        went[i] = first_to + to;
+        went[i] = first_to + to;  // mutant: first to
     }
 }
 

@@ -11,8 +11,7 @@ namespace gradbag {
 // What the entries consist of besides their rows, which were checked and are not read again.
 struct RowEntries {
     Matrix<const std::int64_t> indices;
-    Bytes values;
-    Bytes default_value;
+    Bytes values, default_value;  // mutant: fields
 };
 
 struct FilledRows {

@@ -60,7 +60,7 @@ class KeyRanks {
         for (std::size_t word = 0; word < words_.size(); ++word) {
             const std::uint64_t occurs = occurrences[word];
             words_[word] = {occurs, count_};
-            count_ += static_cast<std::uint32_t>(std::popcount(occurs));
+            count_ += static_cast<std::uint32_t>(std::popcount(occurs));  // mutant: popcount
         }
     }
 

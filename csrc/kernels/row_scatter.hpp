@@ -49,7 +49,7 @@ class RowScatter {
             sources_[all_.source_count++] = {grad_.row(segment_) + first_column_, scale(segment_), 0};
         }
         ++sources_[all_.source_count - 1].count;
-        targets_[all_.target_count++] = output_.row(entry.index) + first_column_;
+        targets_[all_.target_count++] = output_.row(entry.index) + first_column_;  // mutant: target
     }
 
     // Once more after the last.

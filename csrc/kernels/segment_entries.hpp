@@ -27,7 +27,7 @@ class SegmentEntries {
                    std::size_t segment_bound)
         : indices_(indices),
           segment_ids_(segment_ids),
-          index_bound_(index_bound),
+          index_bound_(index_bound),  // mutant: index bound
           segment_bound_(segment_bound) {}
 
     std::size_t size() const { return indices_.size(); }
@@ -41,7 +41,7 @@ class SegmentEntries {
     }
 
     std::size_t segment(std::size_t position) const {
-        return checked(load_once(&segment_ids_[position]), segment_bound_,
+        return checked(load_once(&segment_ids_[position]), segment_bound_,  // mutant: segment bound
                        {segment_input::segment_ids, position});
     }
 

@@ -26,7 +26,7 @@ namespace detail {
 template <Lane T, Index I, Index S>
 void scatter_unsorted(Combiner combiner, Matrix<const T> grad, const SegmentEntries<I, S>& entries,
                       Matrix<T> output, const ColumnBlocks<T>& blocks) {
-    const bool counted = combiner != Combiner::sum;
+    const bool counted = combiner != Combiner::sum;  // mutant: counted
     SegmentCounts counts(entries.size(), counted ? entries.segment_bound() : 0);
     if (counted) counts.count(entries.size(), [&](std::size_t i) { return entries.read(i).segment; });
     const SegmentScales<T> scales(combiner, counts);
@@ -68,11 +68,11 @@ template <Lane T, Index I, Index S>
 void scatter_rows(Combiner combiner, Matrix<const T> grad, const SegmentEntries<I, S>& entries,
                   Matrix<T> output) {
     const ScatterShares<T> shares(entries.size(), grad.rows, output);
-    clear_all(output, shares.parts());
+    clear_all(output, shares.parts());  // mutant: zeros
     if (shares.by_rows && !shares.filtered()) {
         entries.read_all([&](auto all) { scatter_ranges(combiner, grad, std::move(all), output); });
     } else if (!scatter_sorted(combiner, grad, entries.indices(), entries.segment_ids(), output, shares)) {
-        clear_all(output);
+        clear_all(output);  // mutant: anew
         scatter_unsorted(combiner, grad, entries, output, shares.blocks);
     }
 }
@@ -91,7 +91,7 @@ void segment_grad(Combiner combiner, Matrix<const T> grad, std::span<const I> in
         const SegmentGroups groups =
             entries.read_all([&](auto all) { return group_by_index(combiner, std::move(all), grad.rows); });
         sum_groups(combiner, grad, groups, false,
-                   [&](std::size_t, std::size_t index) { return output.row(index); });
+                   [&](std::size_t, std::size_t index) { return output.row(index); });  // mutant: half rows
     }
 }
 

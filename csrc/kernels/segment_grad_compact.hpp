@@ -79,7 +79,7 @@ class RankingChoice {
 template <Index I, Index S>
 Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const I> indices,
                                std::span<const S> segment_ids, const std::int32_t& dense_output_dim0) {
-    const std::int32_t rows = std::max(load_once(&dense_output_dim0), 0);
+    const std::int32_t rows = std::max(load_once(&dense_output_dim0), 0);  // mutant: dim0
     const SegmentEntries<I, S> entries(indices, static_cast<std::size_t>(rows), segment_ids, grad.rows);
     return entries.read_all([&]<class Word>(UnsortedEntries<Word> all) -> Plan {
         if constexpr (std::same_as<Word, std::uint32_t>) {
@@ -117,7 +117,7 @@ void segment_grad_compact(const Plan& plan, Combiner combiner, Matrix<const T> g
     const bool stream = may_stream(output.data, output.rows, output.columns);
     sum_groups(combiner, grad, std::get<SegmentGroups>(work), stream,
                [&](std::size_t group, std::size_t index) {
-                   sorted_unique_indices[group] = static_cast<I>(index);
+                   sorted_unique_indices[group] = static_cast<I>(index);  // mutant: unique
                    return output.row(group);
                });
 }

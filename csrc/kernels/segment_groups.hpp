@@ -94,8 +94,8 @@ class GroupSums {
         const auto list = [&](const auto& scale_of) {
             for (std::size_t i = 0; i < count; ++i) {
                 const std::size_t segment = static_cast<std::size_t>(payloads[i]);
-                rows_[i] = grad.row(segment);
-                scales_[i] = scale_of(segment);
+                rows_[i] = grad.row(segment);    // mutant: each row
+                scales_[i] = scale_of(segment);  // mutant: each scale
             }
         };
         if (const A* const scales = scale_.listed()) {

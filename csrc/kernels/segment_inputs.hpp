@@ -4,7 +4,7 @@
 // indices, segment_ids). Faults carry them.
 namespace gradbag::segment_input {
 
-inline constexpr int indices = 1;
+inline constexpr int indices = 1;  // mutant: input
 inline constexpr int segment_ids = 2;
 
 }  // namespace gradbag::segment_input

@@ -39,7 +39,7 @@ class RowLookup {
     std::size_t find(std::size_t begin, std::size_t end, std::size_t later, const T** rows) const {
         const std::size_t count = end - begin + later;
         const RowPlaces places{reinterpret_cast<std::uintptr_t>(table_.data), table_.columns * sizeof(T),
-                               table_.rows};
+                               table_.rows};  // mutant: table rows
         if (loops_.find_rows(indices_.data() + begin, count, places, rows)) return count;
         for (std::size_t entry = begin; entry < end; ++entry) {
             const Place place{segment_input::indices, entry};
@@ -57,7 +57,7 @@ class RowLookup {
 };
 
 // Runs shorter than this are multiplied by the rounded reciprocal, longer ones divided.
-inline constexpr std::size_t kFirstDivided = 10;
+inline constexpr std::size_t kFirstDivided = 10;  // mutant: nine
 
 // What remains to be done with the sum of so many rows. Belongs to one thread.
 template <Lane T>
@@ -123,7 +123,7 @@ class RunReducer {
         Run<T>& run = runs_[run_count_++];
         run.output = output;
         run.count = static_cast<std::uint32_t>(count);
-        finish_(count, run);
+        finish_(count, run);  // mutant: run count
     }
 
     // If the entries from `begin` on are runs of one, copies the rows of some, at most `most`, to consecutive
@@ -220,7 +220,7 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
         while (begin < part_end) {
             const S id = ids.load(begin);
             const std::size_t segment = ids.check(id, begin, finished, [&] { reduce.look_up(begin + 1); });
-            if (!cleared) clear_rows(output, finished, segment);
+            if (!cleared) clear_rows(output, finished, segment);  // mutant: gaps
             finished = segment + 1;
             const std::size_t end = ends.next();
             if (end == begin + 1) {
@@ -238,7 +238,7 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
             begin = end;
         }
         reduce.flush(begin);
-        if (begin == entries && !cleared) clear_rows(output, finished, output.rows);
+        if (begin == entries && !cleared) clear_rows(output, finished, output.rows);  // mutant: tail
     });
     if (entries == 0 && !cleared) clear_rows(output, 0, output.rows);
 }

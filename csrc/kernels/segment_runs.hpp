@@ -33,7 +33,7 @@ class RunEnds {
 
     // The next run begins here.
     void skip_to(std::size_t begin) {
-        while (taken_ < found_ && window_ + edges_[taken_] <= begin) ++taken_;
+        while (taken_ < found_ && window_ + edges_[taken_] <= begin) ++taken_;  // mutant: passed
         if (taken_ == found_) scanned_ = std::max(scanned_, begin + 1);
     }
 
@@ -71,7 +71,7 @@ std::size_t count_singles(std::span<const S> ids, std::size_t begin, std::size_t
     // None, if another thread changes the first while it is compared with itself.
     const std::size_t count =
         std::max<std::size_t>(entry_loops<S>().count_consecutive(ids.data() + begin, most), 1);
-    const std::size_t end = begin + count;
+    const std::size_t end = begin + count;  // mutant: alone
     // The last may be the first of several.
     return end < ids.size() && load_once(&ids[end]) == load_once(&ids[end - 1]) ? count - 1 : count;
 }
@@ -97,8 +97,8 @@ class SegmentIds {
     // to that of the entry, which comes first at the same position.
     template <class CheckIndices>
     std::size_t check(S id, std::size_t begin, std::size_t finished, CheckIndices check_indices) const {
-        if (!in_range(id, rows_) || static_cast<std::size_t>(id) < finished) [[unlikely]] {
-            check_indices();
+        if (!in_range(id, rows_) || static_cast<std::size_t>(id) < finished) [[unlikely]] {  // mutant: order
+            check_indices();                                                                 // mutant: judge
             const Place place{segment_input::segment_ids, begin};
             checked(id, rows_, place);
             throw Fault{FaultKind::order,

@@ -81,7 +81,7 @@ class SegmentCounts {
   private:
     void add_far(std::size_t segment, std::size_t count) {
         const std::lock_guard lock(*far_mutex_);
-        far_.insert(far_.end(), count, segment);
+        far_.insert(far_.end(), count, segment);  // mutant: far
     }
 
     Buffer<std::uint32_t> near_;
@@ -93,7 +93,7 @@ class SegmentCounts {
 // The counts of segments that were read as payloads; none are needed for a sum.
 template <class Word>
 SegmentCounts count_segments(Combiner combiner, const UnsortedEntries<Word>& all, std::size_t segment_bound) {
-    const bool counted = combiner != Combiner::sum;
+    const bool counted = combiner != Combiner::sum;  // mutant: counts
     const std::size_t size = all.payloads.size();
     SegmentCounts counts(size, counted ? segment_bound : 0);
     if (!counted) return counts;
@@ -122,7 +122,7 @@ class CountScales {
   private:
     // A count of 0 is asked for when another thread has changed an id after it was counted.
     A scale(std::size_t count) const {
-        return static_cast<A>(1.0 / divisor(combiner_, std::max<std::size_t>(count, 1)));
+        return static_cast<A>(1.0 / divisor(combiner_, std::max<std::size_t>(count, 1)));  // mutant: share
     }
 
     Combiner combiner_;
@@ -136,7 +136,7 @@ class SegmentScales {
     SegmentScales(Combiner combiner, const SegmentCounts& counts)
         : combiner_(combiner), counts_(counts), of_count_(combiner), listed_(counts.few_segments()) {
         parallel_ranges(listed_.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t segment = begin; segment < end; ++segment) listed_[segment] = computed(segment);
+            for (std::size_t k = begin; k < end; ++k) listed_[k] = computed(k);  // mutant: listed
         });
     }
 

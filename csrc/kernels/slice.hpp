@@ -33,7 +33,7 @@ namespace detail {
 // Unsigned subtraction is exact once the index is known not to lie before the start.
 inline bool in_window(std::int64_t index, std::int64_t start, std::int64_t size) {
     const std::uint64_t offset = static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(start);
-    return index >= start && offset < static_cast<std::uint64_t>(size);
+    return index >= start && offset < static_cast<std::uint64_t>(size);  // mutant: window
 }
 
 // Returns how many entries of [begin, end) are kept.
@@ -62,7 +62,7 @@ void write_kept(const std::int64_t* from, const std::uint16_t* offsets, std::siz
             // Unsigned, because another thread may have moved the index out of the window since.
             to[i * rank + d] =
                 static_cast<std::int64_t>(static_cast<std::uint64_t>(from[offsets[i] * rank + d]) -
-                                          static_cast<std::uint64_t>(start[d]));
+                                          static_cast<std::uint64_t>(start[d]));  // mutant: start
         }
     }
 }
@@ -70,7 +70,7 @@ void write_kept(const std::int64_t* from, const std::uint16_t* offsets, std::siz
 // The part of the window that lies in the shape, which can be wider than the shape when the start is
 // negative. Where the subtraction happens its result lies in (0, size], so it cannot overflow.
 inline std::int64_t sliced_extent(std::int64_t shape, std::int64_t start, std::int64_t size) {
-    if (start < shape - size) return size;
+    if (start < shape - size) return size;  // mutant: extent
     return start < shape ? shape - start : 0;
 }
 
@@ -117,7 +117,7 @@ inline void slice(const Plan& plan, Matrix<const std::int64_t> indices, Bytes va
         });
         with_item_size(values.item_size, [&](auto item_size) {
             for (std::size_t i = 0; i < count; ++i) {
-                copy_item(values, begin + offsets[i], output.values, first + i, item_size);
+                copy_item(values, begin + offsets[i], output.values, first + i, item_size);  // mutant: kept
             }
         });
     });

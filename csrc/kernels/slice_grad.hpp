@@ -77,13 +77,13 @@ std::size_t match_rows(RowMatch<Rank> match, std::size_t row, std::size_t end, s
                        Bytes backprop_val_grad, MutableBytes val_grad, Size item_size) {
     for (; row < end && matched < match.output_rows; ++row) {
         if (match.same(row, matched)) {
-            copy_item(backprop_val_grad, matched, val_grad, row, item_size);
+            copy_item(backprop_val_grad, matched, val_grad, row, item_size);  // mutant: matched
             ++matched;
         } else {
             clear_item(val_grad, row, item_size);
         }
     }
-    for (; row < end; ++row) clear_item(val_grad, row, item_size);
+    for (; row < end; ++row) clear_item(val_grad, row, item_size);  // mutant: rest
     return matched;
 }
 
@@ -111,7 +111,7 @@ template <class Rank, class Size>
         for (RowChain& chain : now) {
             const bool same = match.same(chain.row, chain.matched);
             copy_item_if(same, backprop_val_grad, chain.matched, val_grad, chain.row, item_size);
-            chain.matched += same ? 1 : 0;
+            chain.matched += same ? 1 : 0;  // mutant: same
             ++chain.row;
         }
     }
@@ -171,7 +171,7 @@ std::size_t match_blocks(const RowMatch<Rank>& match, Bytes backprop_val_grad, M
     });
     std::size_t sure = 0;
     parallel_for(blocks.count(), 1, [&](std::size_t block, std::size_t) {
-        if (matched[block].begin != sure) {
+        if (matched[block].begin != sure) {  // mutant: guess
             matched[block].end = finish({blocks.begin(block), blocks.end(block), sure});
         }
         sure = matched[block].end;
@@ -194,7 +194,7 @@ inline void slice_grad(Bytes backprop_val_grad, Matrix<const std::int64_t> input
             matched = detail::match_blocks(match, backprop_val_grad, val_grad, item_size);
         });
     });
-    if (matched < output_indices.rows) {
+    if (matched < output_indices.rows) {  // mutant: unmatched
         const auto row = static_cast<std::int64_t>(matched);
         throw Fault{FaultKind::unmatched, output_indices_input, row, -1, row, 0, 0};
     }

@@ -124,13 +124,13 @@ class SortedScatter {
     // The first entry of a segment.
     bool begin_run(std::size_t i) {
         const S id = load_once(&segment_ids_[i]);
-        if (id < id_ || !in_range(id, grad_.rows)) [[unlikely]] {
+        if (id < id_ || !in_range(id, grad_.rows)) [[unlikely]] {  // mutant: sorted
             return false;
         }
         id_ = id;
         run_end_ = ends_.next();
         const std::size_t segment = static_cast<std::size_t>(id);
-        source_ = {grad_.row(segment) + first_column_, scale_(run_end_ - i), 0};
+        source_ = {grad_.row(segment) + first_column_, scale_(run_end_ - i), 0};  // mutant: scale
         if (run_end_ == i + 1) {
             const std::size_t most = std::min({kBatch, indices_.size() - i, grad_.rows - segment});
             const std::size_t count = count_singles(segment_ids_, i, most);
@@ -147,7 +147,7 @@ class SortedScatter {
 
     RowPlaces places() const {
         return {reinterpret_cast<std::uintptr_t>(output_.data + first_column_), output_.columns * sizeof(T),
-                output_.rows};
+                output_.rows};  // mutant: output rows
     }
 
     bool find_targets(std::size_t begin, std::size_t end) {
@@ -163,7 +163,7 @@ class SortedScatter {
 
     // Segments of one entry each, which are added as they are: their scale is 1. Returns how many.
     std::size_t list_singles(std::size_t count) {
-        for (std::size_t k = 0; k < count; ++k) rows_[k] = source_.row + k * grad_.columns;
+        for (std::size_t k = 0; k < count; ++k) rows_[k] = source_.row + k * grad_.columns;  // mutant: single
         source_.row += count * grad_.columns;
         return count;
     }

@@ -20,14 +20,14 @@ struct PlainEntries {
         for (std::size_t i = begin; i < end; ++i) {
             // No branch: what is no edge is overwritten by the next one.
             edges[count] = static_cast<std::uint32_t>(i - begin);
-            count += ids[i] != ids[i - 1] ? 1 : 0;
+            count += ids[i] != ids[i - 1] ? 1 : 0;  // mutant: run ends
         }
         return count;
     }
 
     static std::size_t count_consecutive(const I* ids, std::size_t count) {
         std::size_t found = 0;
-        while (found < count && follows(ids, found)) ++found;
+        while (found < count && follows(ids, found)) ++found;  // mutant: gap
         return found;
     }
 
@@ -79,8 +79,8 @@ struct PlainEntries {
         for (std::size_t i = begin; i < count; ++i) {
             const I number = load_once(numbers + i);
             const auto word = static_cast<std::uint32_t>(number);
-            copied.fit &= in_range(number, std::size_t{1} << (sizeof(I) == 4 ? 31 : 32));
-            copied.sorted &= word >= before;
+            copied.fit &= in_range(number, std::size_t{1} << (sizeof(I) == 4 ? 31 : 32));  // mutant: fits
+            copied.sorted &= word >= before;  // mutant: ascending
             copied.largest = std::max(copied.largest, word);
             words[i] = before = word;
         }
@@ -99,7 +99,7 @@ void rank_numbers(std::uint32_t* __restrict numbers, std::size_t count, const Ra
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint32_t number = numbers[i];
         const RankWord word = words[number / 64];
-        const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;
+        const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;  // mutant: ranks
         numbers[i] = word.before + static_cast<std::uint32_t>(std::popcount(word.occurs & below));
     }
 }

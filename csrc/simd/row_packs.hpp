@@ -76,7 +76,7 @@ struct Columns {
     [[gnu::always_inline]] static P finished(P pack, Finish finish, A factor) {
         if constexpr (!std::unsigned_integral<A>) {
             if (finish == Finish::multiply) return pack * factor;
-            if (finish == Finish::divide) return pack / factor;
+            if (finish == Finish::divide) return pack / factor;  // mutant: divide
         }
         return pack;
     }
@@ -146,7 +146,7 @@ template <std::size_t Packs, class T>
 
 template <std::size_t Packs, std::size_t Lanes>
 [[gnu::always_inline]] inline std::size_t pack_offset(const Tile& tile, std::size_t pack) {
-    return pack + 1 < Packs ? pack * Lanes : tile.last;
+    return pack + 1 < Packs ? pack * Lanes : tile.last;  // mutant: last pack
 }
 
 }  // namespace gradbag::simd

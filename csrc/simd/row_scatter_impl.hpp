@@ -27,7 +27,7 @@ template <class Level, Lane T, std::size_t Bytes>
         for (std::size_t p = 0; p < 4; ++p) C::store(sum(c + p * C::lanes), target + c + p * C::lanes);
     }
     for (; c + C::lanes <= columns; c += C::lanes) C::store(sum(c), target + c);
-    C::store(last, target + back);
+    C::store(last, target + back);  // mutant: back
 }
 
 // Asks for what a scatter will need.
@@ -79,7 +79,7 @@ struct Scattered {
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p + 1 < Packs; ++p) {
                     T* const to = target + p * C::lanes;
-                    C::store(C::load(to) + product[p], to);
+                    C::store(C::load(to) + product[p], to);  // mutant: product
                 }
                 C::store(last, target + tile.last);
             }
@@ -120,7 +120,7 @@ struct Added {
 #pragma GCC unroll 16
             for (std::size_t p = 0; p + 1 < Packs; ++p) {
                 T* const to = target + p * C::lanes;
-                C::store(C::load(to) + C::load(row + p * C::lanes), to);
+                C::store(C::load(to) + C::load(row + p * C::lanes), to);  // mutant: bag
             }
             C::store(last, target + tile.last);
         }

@@ -21,7 +21,7 @@ template <class C, std::size_t Packs, class T>
 [[gnu::always_inline]] inline void store_sums(const Run<T>& run, const Tile& tile, bool stream,
                                               const typename C::P (&sum)[Packs]) {
     if (run.last) {
-        T* const output = run.output + tile.column;
+        T* const output = run.output + tile.column;  // mutant: tile
 #pragma GCC unroll 16
         for (std::size_t p = 0; p < Packs; ++p) {
             C::store_output(C::finished(sum[p], run.finish, run.factor),
@@ -114,7 +114,7 @@ struct PlainSum {
                     }
                 }
 #pragma GCC unroll 16
-                for (std::size_t p = 0; p < Packs; ++p) sum[p] += block[p];
+                for (std::size_t p = 0; p < Packs; ++p) sum[p] += block[p];  // mutant: blocks
             }
             store_sums<C, Packs>(*run, tile, stream, sum);
         }
@@ -146,7 +146,7 @@ struct ScaledSum {
             for (; row < end; ++row, ++scale) {
                 if constexpr (Prefetch) ahead.template ask<known_bytes>(row, known);
                 const T* const from = columns_of<Packs>(*row, tile);
-                const Accumulator<T> by = *scale;
+                const Accumulator<T> by = *scale;  // mutant: scaled
 #pragma GCC unroll 16
                 for (std::size_t p = 0; p < Packs; ++p) {
                     sum[p] += C::scaled(C::load(from + pack_offset<Packs, C::lanes>(tile, p)), by);
@@ -168,7 +168,7 @@ struct RowCopy {
         const Tile tile = at;
         [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
         [[maybe_unused]] constexpr std::size_t known_bytes = (Packs - 1) * C::lanes * sizeof(T) + 1;
-        const std::size_t columns = all.columns;
+        const std::size_t columns = all.columns;  // mutant: bags
         const T* const* row = all.rows;
         [[maybe_unused]] const T* const* const known = row + all.upcoming;
         const bool stream = all.stream;

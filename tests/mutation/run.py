@@ -231,7 +231,7 @@ def main() -> int:
         return 1
     wanted = re.compile(given.only, re.IGNORECASE)
     rules = [m for m in rule_mutants() if wanted.search(m.name)]
-    sources = [m for m in source_mutants() if wanted.search(m.name)]
+    sources = [m for m in source_mutants(ROOT) if wanted.search(m.name)]
     if given.list or not rules + sources:
         print(*(m.name for m in (*rules, *sources)), sep="\n")
         return 0 if rules + sources else 1

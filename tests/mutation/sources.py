@@ -1,59 +1,83 @@
-"""Mutants made by changing a source file."""
+"""Mutants made by changing a marked line of a source file."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from table import FEWER_TYPES, NATIVE, NUMPY
+from table import FEWER_TYPES, MUTANTS
 
 from gradbag.spec import Op
 from gradbag.testing import native_ops
 
 KERNEL_TESTS = tuple(f"tests/registry/test_{name}.py" for name in ("rejects", "examples", "kernels"))
 SHORTCUT_TESTS = ("tests/registry/test_shortcuts.py",)  # sure to reach one, and quickly
+MARKED = re.compile(r"^(?P<code>.*?) *(?://|#) mutant: (?P<marker>.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class SourceMutant:
-    """A file with one place changed. C++ is seen by one translation unit; Python takes the place of a module."""
+    """A file with a line changed. C++ is seen by one translation unit; Python takes the place of a module."""
 
     file: str
-    original: str
-    broken: str
+    marker: str
+    old: str
+    new: str
     breaks: str
-    unit: str = ""
-    module: str = ""
-    tests: tuple[str, ...] = KERNEL_TESTS
+    unit: str
 
     @property
     def name(self) -> str:
         return f"{self.file.removeprefix('src/gradbag/')}: {self.breaks}"
 
+    @property
+    def module(self) -> str:
+        return "" if self.unit else ".".join(Path(self.file).relative_to("src").with_suffix("").parts)
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        return SHORTCUT_TESTS if self.unit == "shortcut" else KERNEL_TESTS
+
     def text(self, root: Path) -> str:
-        text = (root / self.file).read_text(encoding="utf-8")
-        return _pattern(self.original).sub(lambda _: self.broken, text)
+        return edited((root / self.file).read_text(encoding="utf-8"), self.marker, self.old, self.new)
 
 
-def source_mutants() -> Iterator[SourceMutant]:
-    for (file, unit), edits in NATIVE.items():
-        for original, broken, breaks in edits:
-            tests = SHORTCUT_TESTS if unit == "shortcut" else KERNEL_TESTS
-            yield SourceMutant(file, original, broken, breaks, unit=unit, tests=tests)
-    for file, edits in NUMPY.items():
-        module = ".".join(Path(file).relative_to("src").with_suffix("").parts)
-        for original, broken, breaks in edits:
-            yield SourceMutant(file, original, broken, breaks, module=module)
+def edited(text: str, marker: str, old: str, new: str) -> str:
+    """A text with something else in, or as, the line that bears a marker."""
+
+    def change(line: re.Match[str]) -> str:
+        if line["marker"] != marker:
+            return line[0]
+        return line["code"].replace(old, new) if old else new
+
+    return MARKED.sub(change, text)
+
+
+def marked_lines(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Every marker with its file and the code of its line."""
+    for path in sorted([*(root / "csrc").rglob("*.[ch]pp"), *(root / "src/gradbag").rglob("*.py")]):
+        for line in MARKED.finditer(path.read_text(encoding="utf-8")):
+            yield line["marker"], path.relative_to(root).as_posix(), line["code"]
+
+
+def source_mutants(root: Path) -> list[SourceMutant]:
+    files = {marker: file for marker, file, _ in marked_lines(root)}
+    return [
+        SourceMutant(files[marker], marker, old, new, breaks, unit)
+        for unit, edits in MUTANTS.items()
+        for marker, old, new, breaks in edits
+    ]
 
 
 def with_fewer_types(root: Path) -> dict[str, str]:
     """The sources that list the element types, with fewer of them."""
-    texts = {file: (root / file).read_text(encoding="utf-8") for file in FEWER_TYPES}
-    for file, edits in FEWER_TYPES.items():
-        for all_types, some_types in edits:
-            texts[file] = _pattern(all_types).sub(lambda _, some=some_types: some, texts[file])
+    files = {marker: file for marker, file, _ in marked_lines(root)}
+    texts = {files[edit[0]]: (root / files[edit[0]]).read_text(encoding="utf-8") for edit in FEWER_TYPES}
+    for marker, old, new in FEWER_TYPES:
+        texts[files[marker]] = edited(texts[files[marker]], marker, old, new)
     return texts
 
 
@@ -73,23 +97,23 @@ def _modules(op: Op) -> set[str]:
     return {op.body.__module__, *(getattr(v, "__module__", "") or "" for v in op.body.__globals__.values())}
 
 
-def _pattern(original: str) -> re.Pattern[str]:
-    """The original with any white space between its words, for formatters move words to other lines."""
-    return re.compile(r"\s+".join(re.escape(word) for word in original.split()))
-
-
 def table_faults(root: Path) -> list[str]:
-    """Entries that do not fit the sources as they are now, and kernels without an entry."""
-    wanted = [(m.file, m.original) for m in source_mutants()]
-    wanted += [(file, original) for file, edits in FEWER_TYPES.items() for original, _ in edits]
-    faults = []
-    for file, original in wanted:
-        path = root / file
-        count = len(_pattern(original).findall(path.read_text(encoding="utf-8"))) if path.exists() else 0
-        if count != 1:
-            faults.append(f"{file}: found {count} times instead of once: {original}")
+    """Markers without an edit, edits that do not fit one marked line, and kernels without a mutant."""
+    edits = [*FEWER_TYPES, *(edit[:3] for unit in MUTANTS.values() for edit in unit)]
+    marked = list(marked_lines(root))
+    places = Counter(marker for marker, *_ in marked)
+    faults = [f"{file}: nothing is told of the marker {m!r}" for m, file, _ in marked if m not in {e[0] for e in edits}]
+    faults += [f"the marker {m!r} stands {places[m]} times instead of once" for m, *_ in edits if places[m] != 1]
+    if faults:
+        return faults
+    lines = {marker: code for marker, _, code in marked}
+    for marker, old, new in edits:
+        code = lines[marker].strip()
+        if (code.count(old) != 1 or old == new) if old else code == new:
+            faults.append(f"{marker!r} changes nothing, or has more than one {old!r} to change: {code}")
+    mutants = source_mutants(root)
     headers = {p.relative_to(root).as_posix() for p in (root / "csrc/kernels").glob("*.hpp")}
-    faults += [f"{file}: no mutant breaks it" for file in sorted(headers - {file for file, _ in NATIVE})]
-    units = {p.stem for p in (root / "csrc/bind").glob("*.cpp") if (root / f"csrc/kernels/{p.stem}.hpp").exists()}
-    faults += [f"csrc/bind/{unit}.cpp: no mutant breaks it" for unit in sorted(units - {unit for _, unit in NATIVE})]
+    faults += [f"{file}: no mutant breaks it" for file in sorted(headers - {m.file for m in mutants})]
+    units = {p.stem for p in (root / "csrc/families").glob("*.cpp") if (root / f"csrc/kernels/{p.stem}.hpp").exists()}
+    faults += [f"csrc/families/{unit}.cpp: no mutant breaks it" for unit in sorted(units - MUTANTS.keys())]
     return faults

@@ -30,7 +30,7 @@ class Combiner:
     def divisor(self, counts: Array) -> Array:
         """What the sum of so many rows is divided by, in double."""
         wide = counts.astype(np.float64)
-        return np.sqrt(wide) if self.power == 0.5 else wide**self.power
+        return np.sqrt(wide) if self.power == 0.5 else wide**self.power  # mutant: root
 
     def weighed(self, weights: Array) -> Array:
         """What the weights of a bag are added up as, for the divisor of a weighted sum."""

@@ -11,7 +11,7 @@ from ..errors import Fault
 
 Array = np.ndarray[Any, Any]
 
-BLOCK, LANES = 1024, 8  # the fixed order in which a default's gradient adds up; part of the meaning
+BLOCK, LANES = 1024, 8  # the fixed order in which a default's gradient adds up; part of the meaning  # mutant: sums
 
 
 class Filled(NamedTuple):
@@ -31,10 +31,10 @@ def fill_rows(argument: str, row_of: Array, values: Array, rows: int, default: A
         raise Fault("range", argument, where, int(row_of[place]), 0, rows)
     counts = np.bincount(row_of, minlength=rows)
     empty = counts == 0
-    order = np.argsort(row_of, kind="stable")
+    order = np.argsort(row_of, kind="stable")  # mutant: stable
     positions = np.empty(len(row_of), np.int64)
     positions[order] = np.arange(len(row_of)) + np.cumsum(empty)[row_of[order]]
-    filled_rows = np.repeat(np.arange(rows), np.maximum(counts, 1))
+    filled_rows = np.repeat(np.arange(rows), np.maximum(counts, 1))  # mutant: one each
     filled = np.full(len(filled_rows), default, np.result_type(values.dtype, default.dtype))
     filled[positions] = values
     return Filled(filled_rows, filled, empty, positions)
@@ -42,13 +42,13 @@ def fill_rows(argument: str, row_of: Array, values: Array, rows: int, default: A
 
 def split_gradient(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:
     """Gradient of the values (a copy) and of the default (the sum of everything that was filled in)."""
-    bad = (reverse_index_map < 0) | (reverse_index_map >= len(grad_values))
+    bad = (reverse_index_map < 0) | (reverse_index_map >= len(grad_values))  # mutant: places
     if bad.any():
         place = int(bad.argmax())
         value = int(reverse_index_map[place])
         raise Fault("range", "reverse_index_map", (place,), value, 0, len(grad_values))
     filled_in = np.ones(len(grad_values), bool)
-    filled_in[reverse_index_map] = False
+    filled_in[reverse_index_map] = False  # mutant: visited
     return grad_values[reverse_index_map], _sum(grad_values, filled_in)
 
 
@@ -81,7 +81,7 @@ def _sum_in_order(values: Array, wanted: Array) -> float:
 
 def round_once(value: float, dtype: np.dtype[Any]) -> Array:
     """A float64 rounded to `dtype`, once: ml_dtypes goes to bfloat16 by way of float32, which may round twice."""
-    if dtype != ml_dtypes.bfloat16:
+    if dtype != ml_dtypes.bfloat16:  # mutant: bfloat16
         return np.asarray(value, np.float64).astype(dtype)
     near = np.float32(value)
     if np.isfinite(near) and float(near) != value:

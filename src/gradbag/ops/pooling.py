@@ -38,13 +38,13 @@ def _pool_runs(rows: Array, indices: Array, starts: Array, counts: Array, combin
     def row(entries: Array) -> Array:
         return rows[indices[entries]].astype(wide)
 
-    head = np.where(counts % HEAD == 0, HEAD, np.where(counts % HEAD == 1, HEAD + 1, counts % HEAD))
+    head = np.where(counts % HEAD == 0, HEAD, np.where(counts % HEAD == 1, HEAD + 1, counts % HEAD))  # mutant: head
     total = row(starts)
     for step in range(1, HEAD + 1):
         longer = head > step
         total[longer] += row(starts[longer] + step)
     if combiner.power:
-        few = counts < DIVIDES_FROM
+        few = counts < DIVIDES_FROM  # mutant: reciprocal
         total[few] *= (wide.type(1) / combiner.divisor(counts[few]).astype(wide))[:, None]
     blocks = (counts - head) // HEAD
     run = np.repeat(np.arange(len(counts)), blocks)
@@ -67,7 +67,7 @@ def scatter(grad: Array, indices: Array, segment_ids: Array, rows: int, combiner
     shares = segments[segment_ids].astype(wide)
     if combiner.power:
         _, inverse, counts = np.unique(segment_ids, return_inverse=True, return_counts=True)
-        shares *= (1.0 / combiner.divisor(counts)).astype(wide)[inverse][:, None]
+        shares *= (1.0 / combiner.divisor(counts)).astype(wide)[inverse][:, None]  # mutant: double
     out = np.zeros((rows, segments.shape[1]), wide)
     np.add.at(out, indices, shares)
     return out.astype(segments.dtype).view(real).reshape(rows, *grad.shape[1:])
@@ -93,23 +93,23 @@ def segments_from_last(indices: Array, segment_ids: Array) -> int:
     if last < 0:
         raise Fault("negative", "segment_ids", place, last)
     limit = min(_LARGEST[indices.dtype], _LARGEST[segment_ids.dtype])
-    if last >= limit:
+    if last >= limit:  # mutant: limit
         raise Fault("rule", "segment_ids", place, last, hint=f"must be below {limit}, the largest index")
     return last + 1
 
 
 def check_entries(indices: Array, rows: int, segment_ids: Array, segments: int, *, ordered: bool) -> None:
     """Raise the fault of the first bad entry; at one entry, the index is looked at before the segment id."""
-    bad_index = (indices < 0) | (indices >= rows)
-    bad_segment = (segment_ids < 0) | (segment_ids >= segments)
+    bad_index = (indices < 0) | (indices >= rows)  # mutant: rows
+    bad_segment = (segment_ids < 0) | (segment_ids >= segments)  # mutant: segments
     bad_order = np.zeros_like(bad_index)
     if ordered:
-        bad_order[1:] = segment_ids[1:] < segment_ids[:-1]
+        bad_order[1:] = segment_ids[1:] < segment_ids[:-1]  # mutant: ids
     bad = bad_index | bad_segment | bad_order
     if not bad.any():
         return
     place = int(bad.argmax())
-    if bad_index[place]:
+    if bad_index[place]:  # mutant: first fault
         raise Fault("range", "indices", (place,), int(indices[place]), 0, rows)
     if bad_segment[place]:
         raise Fault("range", "segment_ids", (place,), int(segment_ids[place]), 0, segments)
@@ -118,7 +118,7 @@ def check_entries(indices: Array, rows: int, segment_ids: Array, segments: int, 
 
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Sixteen-bit floats add up in float32 and are rounded once; everything else adds up in itself."""
-    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
+    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype  # mutant: wide
 
 
 def _as_real_rows(array: Array) -> tuple[Array, np.dtype[Any]]:

@@ -17,14 +17,14 @@ LARGEST = 2**63 - 1
 
 def cut(extent: int, first: int, length: int) -> int:
     """How much of a window lies in a dimension; with a start before its first place, more than the dimension has."""
-    return length if first < extent - length else max(extent - first, 0)
+    return length if first < extent - length else max(extent - first, 0)  # mutant: none left
 
 
 def check_elements(argument: str, extents: list[int]) -> None:
     elements = 1
     for extent in extents:
         elements *= extent
-        if elements > LARGEST:
+        if elements > LARGEST:  # mutant: largest
             raise Fault("rule", argument, (), extents, hint="gives a tensor of more than 2**63 - 1 elements")
 
 
@@ -92,7 +92,7 @@ def sparse_slice(indices: Any, values: Any, shape: Any, start: Any, size: Any) -
     output_shape = []
     for axis, (extent, first, length) in enumerate(zip(shape.tolist(), start.tolist(), size.tolist(), strict=True)):
         last = min(first + length - 1, LARGEST)  # Python integers: start + size may not fit int64
-        kept &= (indices[:, axis] >= first) & (indices[:, axis] <= last) if length else False
+        kept &= (indices[:, axis] >= first) & (indices[:, axis] <= last) if length else False  # mutant: last
         output_shape.append(cut(extent, first, length))
     return indices[kept] - start, values[kept], np.array(output_shape, np.int64)
 
@@ -171,9 +171,9 @@ def sparse_slice_grad(backprop_val_grad: Any, input_indices: Any, input_start: A
     wanted = keys[len(input_indices) :].tolist()
     matched: list[int] = []
     for place, key in enumerate(keys[: len(input_indices)].tolist()):
-        if len(matched) < len(wanted) and key == wanted[len(matched)]:
+        if len(matched) < len(wanted) and key == wanted[len(matched)]:  # mutant: next key
             matched.append(place)
-    if len(matched) < len(wanted):
+    if len(matched) < len(wanted):  # mutant: all matched
         raise Fault("unmatched", "output_indices", (len(matched),))
     val_grad = np.zeros(len(input_indices), backprop_val_grad.dtype)
     val_grad[matched] = backprop_val_grad

@@ -147,7 +147,7 @@ class Runner:
         return Parts(content=data_files.file_bytes(self._store.get(message["hash"])))
 
     def lens(self, message: dict[str, Any]) -> messages.Lens:
-        from ..graph import lens
+        from .. import lens
 
         page = page_in(message)
         sheets = list(self._sheets.values())

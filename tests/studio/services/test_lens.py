@@ -11,10 +11,11 @@ import pytest
 from gradbag import dtypes
 from gradbag import page as pages
 from gradbag.errors import InvalidArgumentError
-from gradbag.graph import lens
 from gradbag.graph.graph import Graph
-from gradbag.graph.lens_node import Budget, Call
 from gradbag.graph.session import ClientSession
+from gradbag.lens import walk as lens
+from gradbag.lens.call import Call
+from gradbag.lens.probing import Budget
 from gradbag.page.drawing import Drawn, draw
 from gradbag.spec import Op, registry
 from gradbag.studio.services.catalogue import declared_ops
@@ -281,7 +282,7 @@ def assert_two_ways(call: Call) -> None:
             for place, mask in enumerate(call.back(lit)):
                 back |= {(place, int(k), index, entry) for k in np.flatnonzero(mask)} if mask is not None else set()
     assert forth == back
-    assert call.unfinished == ""
+    assert call.budget.unfinished == ""
 
 
 @pytest.mark.parametrize("op", ASKED, ids=lambda op: op.name)
@@ -289,7 +290,7 @@ def test_upstream_and_downstream_are_two_ways_to_say_the_same(op: Op) -> None:
     for types in some_types(op):
         call = call_of(next(cases(op, types)))
         assert call is not None
-        assert call._evaluated() or not call._places(), "the example can be followed"
+        assert call.trials.smooth or not call.declared.differentiable, "the example can be followed"
         assert_two_ways(call)
 
 
@@ -309,7 +310,7 @@ def test_what_an_op_carries_along_is_followed_whatever_its_dtype(op: Op) -> None
     for types in some_types(op):
         call = call_of(next(cases(op, types)))
         assert call is not None
-        for place in call._places():
+        for place in call.declared.differentiable:
             mask = np.ones(call.inputs[place].shape, bool)
             found = call.forth([mask if p == place else None for p in range(len(call.inputs))])
             lit = [m is not None and bool(m.any()) for m in found]
@@ -319,13 +320,13 @@ def test_what_an_op_carries_along_is_followed_whatever_its_dtype(op: Op) -> None
 @pytest.mark.parametrize("op", [o for o in ASKED if o.rule is not None and o.differentiable], ids=lambda op: op.name)
 def test_a_small_change_of_a_number_touches_what_is_lit_and_nothing_else(op: Op) -> None:
     call = called(op)
-    values, outputs = call._evaluated()[0]
-    for place in call._places():
+    values, outputs = call.trials.smooth[0]
+    for place in call.declared.differentiable:
         for entry in range(values[place].size):
             changed = list(values)
             changed[place] = values[place].copy()
             changed[place].reshape(-1)[entry] += 1e-3
-            after = call._run(changed)
+            after = call.trials.run(changed)
             if after is None:
                 continue
             lit = call.forth([one_of(values[place].shape, entry) if p == place else None for p in range(len(values))])

@@ -1,17 +1,20 @@
-"""A row lens: all that feeds an entry of a value, and all that it feeds, entry by entry through a page's nodes."""
+"""The way from an entry along the wires: up through all that feeds it, then down through all that it feeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from ..graph.graph import Graph, Node, Output
 from ..page.drawing import Drawn
 from ..page.model import Page
-from .graph import Graph, Node, Output
-from .lens_node import Array, Budget, Call, Mask, Masks, lit_rows
+from .call import Call
+from .masks import Array, Mask, Masks, either, lit_rows
+from .probing import Budget
 
 MOST_CALLS = 20_000
 MOST_SECONDS = 2.0
@@ -20,12 +23,7 @@ MOST_ELEMENTS = 4_000_000  # of a value that is followed
 
 
 def look(
-    page: Page,
-    drawn: Drawn,
-    values: Mapping[str, Sequence[Array]],
-    node: str,
-    port: str,
-    index: Sequence[int],
+    page: Page, drawn: Drawn, values: Mapping[str, Sequence[Array]], node: str, port: str, index: Sequence[int]
 ) -> dict[str, Any]:
     """What belongs to a row, or to an entry, of an output or an input of a node.
 
@@ -36,21 +34,18 @@ def look(
 
 
 class Lens:
-    """The walk along the wires, upstream and then downstream."""
+    """What has lit up so far, by "node.port": which entries (`marks`), and in what order they were `met` on the way."""
 
     def __init__(self, page: Page, graph: Graph, values: Mapping[str, Sequence[Array]]) -> None:
         self.page, self.graph, self.values = page, graph, values
         self.budget = Budget(MOST_CALLS, MOST_SECONDS)
-        self.calls: dict[Node, Call | None] = {}
         self.marks: dict[str, Mask] = {}
-        self.feeds: dict[str, None] = {}
-        self.fed: dict[str, None] = {}
-        self.wires: dict[str, None] = {}
+        self.met: dict[str, dict[str, None]] = {"feeds": {}, "fed": {}, "wires": {}}
         self.partial = ""
-        self.readers: dict[Node, list[Node]] = {}
+        self.readers: dict[Node, list[Node]] = defaultdict(list)
         for node in graph:
-            for name in dict.fromkeys(source.node for source in node.inputs):
-                self.readers.setdefault(name, []).append(node)
+            for source in dict.fromkeys(output.node for output in node.inputs):
+                self.readers[source].append(node)
 
     def look(self, name: str, port: str, index: Sequence[int]) -> dict[str, Any]:
         node = self.graph.get(name)
@@ -66,14 +61,12 @@ class Lens:
         mask = _seed(value, index, f"{name}.{port}")
         self._mark(f"{name}.{port}", mask)
         if place is not None and start.node.name in self.page.nodes:
-            self._mark(_label(start), mask)
-            self.feeds[_label(start)] = None
-            self.wires[f"{name}.{port}"] = None
-        self._up(start, mask)
-        if place is None:
-            self._down({start: mask}, self.readers.get(node, []))
-        else:
-            self._pass_on(node, [mask if p == place else None for p in range(len(ports))], {})
+            self._mark(_label(start), mask, "feeds")
+            self._mark(f"{name}.{port}", mask, "wires")
+        self._up({start: mask})
+        lit = {start: mask} if place is None else {}
+        if place is None or self._pass(node, [mask if p == place else None for p in range(len(ports))], lit):
+            self._down(lit, self.readers[node])
         return self._answer()
 
     def _answer(self) -> dict[str, Any]:
@@ -83,18 +76,11 @@ class Lens:
             if len(rows) > MOST_ROWS:
                 self._leave(f"only the first {MOST_ROWS:,} rows of {name} are marked")
             marks[name] = rows[:MOST_ROWS]
-        return {
-            "marks": marks,
-            "feeds": list(self.feeds),
-            "fed": list(self.fed),
-            "wires": list(self.wires),
-            "partial": self.partial,
-        }
+        return {"marks": marks, **{way: list(names) for way, names in self.met.items()}, "partial": self.partial}
 
     # ------------------------------------------------------------------ walking
-    def _up(self, start: Output, mask: Mask) -> None:
-        lit = {start: mask}
-        todo = {start.node}
+    def _up(self, lit: dict[Output, Mask]) -> None:
+        todo = {output.node for output in lit}
         while todo:
             node = max(todo, key=lambda n: n.number)  # all its readers are done: they come later
             todo.remove(node)
@@ -102,35 +88,29 @@ class Lens:
             if call is None:
                 continue
             found = call.back([lit.get(output) for output in node.outputs])
-            self._tell(call)
-            for name, source, entries in self._lit_inputs(node, found):
-                self._mark(name, entries)
-                self.wires[name] = None
-                self.feeds[name] = None
-                lit[source] = entries | lit[source] if source in lit else entries
+            self._leave(self.budget.unfinished)
+            for port, source, entries in zip(node.op.flat_names(len(found)), node.inputs, found, strict=True):
+                if entries is None or not entries.any():
+                    continue
+                self._mark(f"{node.name}.{port}", entries, "wires", "feeds")
                 if source.node.name in self.page.nodes:
-                    self._mark(_label(source), entries)
-                    self.feeds[_label(source)] = None
+                    self._mark(_label(source), entries, "feeds")
+                lit[source] = entries | lit[source] if source in lit else entries
                 todo.add(source.node)
 
     def _down(self, lit: dict[Output, Mask], readers: Sequence[Node]) -> None:
         todo = set(readers)
         while todo:
-            node = min(todo, key=lambda n: n.number)
+            node = min(todo, key=lambda n: n.number)  # all that it reads is done
             todo.remove(node)
             if self._pass(node, [lit.get(source) for source in node.inputs], lit):
-                todo.update(self.readers.get(node, []))
-
-    def _pass_on(self, node: Node, inputs: Masks, lit: dict[Output, Mask]) -> None:
-        if self._pass(node, inputs, lit):
-            self._down(lit, self.readers.get(node, []))
+                todo.update(self.readers[node])
 
     def _pass(self, node: Node, inputs: Masks, lit: dict[Output, Mask]) -> bool:
         """From the inputs of a node to its outputs; says whether anything came through."""
         call = self._call(node)
         if call is None:
             return False
-        through = False
         found: Masks = [None] * len(node.outputs)
         for place, mask in enumerate(inputs):
             if mask is None or not mask.any():
@@ -138,42 +118,28 @@ class Lens:
             # One after the other, so that only those wires light up through which something goes.
             alone = call.forth([mask if p == place else None for p in range(len(inputs))])
             if any(m is not None and m.any() for m in alone):
-                through = True
-                name = f"{node.name}.{node.op.flat_names(len(inputs))[place]}"
-                self._mark(name, mask)
-                self.wires[name] = None
-                self.fed[name] = None
-                found = [b if a is None else a if b is None else a | b for a, b in zip(found, alone, strict=True)]
-        self._tell(call)
+                self._mark(f"{node.name}.{node.op.flat_names(len(inputs))[place]}", mask, "wires", "fed")
+                found = [either(f, a) for f, a in zip(found, alone, strict=True)]
+        self._leave(self.budget.unfinished)
         for output, entries in zip(node.outputs, found, strict=True):
             if entries is not None and entries.any():
                 lit[output] = entries
-                self._mark(_label(output), entries)
-                self.fed[_label(output)] = None
-        return through
-
-    @staticmethod
-    def _lit_inputs(node: Node, found: Masks) -> Iterator[tuple[str, Output, Mask]]:
-        names = node.op.flat_names(len(node.inputs))
-        for name, source, entries in zip(names, node.inputs, found, strict=True):
-            if entries is not None and entries.any():
-                yield f"{node.name}.{name}", source, entries
+                self._mark(_label(output), entries, "fed")
+        return any(output in lit for output in node.outputs)
 
     # ------------------------------------------------------------------ values and marks
     def _call(self, node: Node) -> Call | None:
-        if node not in self.calls:
-            inputs = [self._value(source) for source in node.inputs]
-            outputs = [self._value(output) for output in node.outputs]
-            given = [value for value in (*inputs, *outputs) if value is not None]
-            if len(given) < len(inputs) + len(outputs):
-                self._leave(f"{node.name} has not run, so nothing is followed through it")
-                self.calls[node] = None
-            elif any(value.size > MOST_ELEMENTS for value in given):
-                self._leave(f"{node.name} has values too large to be followed")
-                self.calls[node] = None
-            else:
-                self.calls[node] = Call(node, given[: len(inputs)], given[len(inputs) :], self.budget)
-        return self.calls[node]
+        """The node ready to be asked. A walk comes to each node once: it goes up or down, never both ways."""
+        inputs = [self._value(source) for source in node.inputs]
+        outputs = [self._value(output) for output in node.outputs]
+        given = [value for value in (*inputs, *outputs) if value is not None]
+        if len(given) < len(inputs) + len(outputs):
+            self._leave(f"{node.name} has not run, so nothing is followed through it")
+        elif any(value.size > MOST_ELEMENTS for value in given):
+            self._leave(f"{node.name} has values too large to be followed")
+        else:
+            return Call(node, given[: len(inputs)], given[len(inputs) :], self.budget)
+        return None
 
     def _value(self, output: Output) -> Array | None:
         found = self.values.get(output.node.name)
@@ -184,13 +150,11 @@ class Lens:
         value = output.node.attrs.get("value") if not output.node.inputs else None  # a Const
         return value if isinstance(value, np.ndarray) else None
 
-    def _mark(self, name: str, mask: Mask) -> None:
+    def _mark(self, name: str, mask: Mask, *ways: str) -> None:
         before = self.marks.get(name)
         self.marks[name] = mask if before is None else before | mask
-
-    def _tell(self, call: Call) -> None:
-        if call.unfinished:
-            self._leave(f"only the first entries of {call.node.name}.{call.unfinished} were followed")
+        for way in ways:
+            self.met[way][name] = None
 
     def _leave(self, why: str) -> None:
         self.partial = self.partial or why
