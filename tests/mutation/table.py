@@ -168,8 +168,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ),
         ("copy_item(backprop_val_grad, matched", "copy_item(backprop_val_grad, 0", "all get the first gradient"),
         (
-            "if (matched < output_indices.rows) {",
-            "if (matched > output_indices.rows) {",
+            "if (matched < output_indices.rows)",
+            "if (matched > output_indices.rows)",
             "an unmatched row is no fault",
         ),
         ("chain.matched += same ? 1 : 0;", "chain.matched += 1;", "of rows matched together all count as found"),
