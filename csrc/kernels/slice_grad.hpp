@@ -12,6 +12,7 @@
 #include "core/fault.hpp"
 #include "core/items.hpp"
 #include "core/parallel.hpp"
+#include "core/thresholds.hpp"
 #include "core/views.hpp"
 
 // Sends each gradient of a slice back to the entry that it came from: output row j belongs to the first input
@@ -96,8 +97,6 @@ struct RowChain {
     std::size_t matched;
 };
 
-inline constexpr std::size_t kChains = 4;
-
 // Fills rows of all chains in turn, until one of them comes to an end. Which output row is next is known only
 // when the last one was compared: that takes several times as long as to begin a comparison, so the chains
 // wait together. And whether rows match cannot be guessed, so there is no branch.
@@ -177,11 +176,8 @@ void refuse_wrapped(const RowMatch<Rank>& match, std::size_t matched) {
 template <class Rank, class Size>
 std::size_t match_blocks(const RowMatch<Rank>& match, Bytes backprop_val_grad, MutableBytes val_grad,
                          Size item_size) {
-    // Long enough to repay the search for its first guess.
-    constexpr std::size_t shortest = 64;
-    constexpr std::size_t longest = 4096;
-    const Pieces blocks(match.input_rows,
-                        std::clamp((match.input_rows + kChains - 1) / kChains, shortest, longest));
+    const Pieces blocks(match.input_rows, std::clamp((match.input_rows + kChains - 1) / kChains,
+                                                     kShortestMatch, kLongestMatch));
     const Pieces teams(blocks.count(), kChains);
     struct Block {
         std::size_t begin;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "simd/row_loops.hpp"
 
@@ -83,18 +84,18 @@ struct Columns {
 };
 
 [[gnu::always_inline]] inline void prefetch_row(const void* row, std::size_t bytes) {
-    constexpr std::uintptr_t line = 64;
     const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(row);
     const std::uintptr_t end = begin + bytes;
-    for (std::uintptr_t at = begin / line * line; at < end; at += line) {
+    for (std::uintptr_t at = begin / kLineBytes * kLineBytes; at < end; at += kLineBytes) {
         __builtin_prefetch(reinterpret_cast<const void*>(at));
     }
 }
 
-// Which rows are asked for early, and how much of each: of a long row the hardware guesses the rest.
+// Which rows are asked for early, and how much of each.
 class Ahead {
   public:
-    explicit Ahead(std::size_t row_bytes) : bytes_(row_bytes < kLongest ? row_bytes : kLongest) {}
+    explicit Ahead(std::size_t row_bytes)
+        : bytes_(row_bytes < kPrefetchedBytes ? row_bytes : kPrefetchedBytes) {}
 
     // `Known` bytes are part of the row for certain.
     template <std::size_t Known, class T>
@@ -103,21 +104,19 @@ class Ahead {
         const auto begin = reinterpret_cast<std::uintptr_t>(row[kPrefetchDistance]);
         // A loop of known length: to count lines took longer than to ask for one too many.
 #pragma GCC unroll 16
-        for (std::size_t at = 0; at < Known; at += kLine) prefetch_line(begin + at);
-        for (std::size_t at = (Known + kLine - 1) / kLine * kLine; at < bytes_; at += kLine) {
+        for (std::size_t at = 0; at < Known; at += kLineBytes) prefetch_line(begin + at);
+        for (std::size_t at = (Known + kLineBytes - 1) / kLineBytes * kLineBytes; at < bytes_;
+             at += kLineBytes) {
             prefetch_line(begin + at);
         }
         // The last line, unless rows are whole lines: which they all are or none is, so that it is guessed.
-        if (bytes_ % kLine != 0 || begin % kLine != 0) prefetch_line(begin + bytes_ - 1);
+        if (bytes_ % kLineBytes != 0 || begin % kLineBytes != 0) prefetch_line(begin + bytes_ - 1);
     }
 
     std::size_t distance() const { return kPrefetchDistance; }
     std::size_t bytes() const { return bytes_; }
 
   private:
-    static constexpr std::size_t kLongest = 1024;
-    static constexpr std::size_t kLine = 64;
-
     [[gnu::always_inline]] static void prefetch_line(std::uintptr_t at) {
         __builtin_prefetch(reinterpret_cast<const void*>(at));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "simd/row_loops.hpp"
 #include "simd/row_packs.hpp"
@@ -176,13 +177,10 @@ template <class Way, Lane T, std::size_t Bytes, class All>
 
 template <class Level, Lane T, class Way, class All>
 void add_rows(const All& all) {
-    // Packs of a whole cache line pay only in longer rows.
     constexpr std::size_t bytes = Level::template bytes_for<T>;
-    constexpr std::size_t shorter = 32;
-    constexpr std::size_t long_row = 256;
     if (all.columns == 0) return;
-    if (bytes > shorter && all.columns * sizeof(T) < long_row) {
-        add_rows_by<Way, T, std::min(bytes, shorter)>(all);
+    if (bytes > kScatterPack && all.columns * sizeof(T) < kWidePackRow) {
+        add_rows_by<Way, T, std::min(bytes, kScatterPack)>(all);
     } else {
         add_rows_by<Way, T, bytes>(all);
     }
