@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/constants.hpp"
 #include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "simd/row_loops.hpp"
@@ -29,6 +30,7 @@ struct Columns {
     using A = Accumulator<T>;
     using P = Pack<A, Bytes>;
     static constexpr std::size_t lanes = PackOf<A, Bytes>::lanes;
+    static constexpr bool is_narrow = Bytes < Level::template bytes_for<T>;
 
     [[gnu::always_inline]] static P load(const T* from) {
         P pack;
@@ -128,9 +130,18 @@ class Ahead {
 // that the one before it has too, and gives them the same values once more.
 struct Tile {
     std::size_t column;
-    std::size_t last;  // where the last pack begins, counted from `column`
+    std::size_t last;  // where the last of several packs begins, counted from `column`
     std::size_t slot;  // of the first pack among carried sums
 };
+
+// A tile of packs that are narrower than they could be is a whole row, and several packs of two lanes are
+// three columns. The compiler is told, or rows of three 16-bit numbers would take a third longer. Number by
+// number: to load two at once would wait for the stores of both.
+template <class C>
+[[gnu::always_inline]] inline Tile known_tile(const Tile& tile) {
+    return {C::is_narrow ? 0 : tile.column, C::is_narrow && C::lanes == 2 ? 1 : tile.last,
+            C::is_narrow ? 0 : tile.slot};
+}
 
 // Where the columns of a tile begin in a row. Of many packs as one pointer, for certain: otherwise the
 // compiler computes the place of each pack in a row beforehand, and has more of them than registers.
@@ -143,9 +154,35 @@ template <std::size_t Packs, class T>
     return from;
 }
 
-template <std::size_t Packs, std::size_t Lanes>
+// Calls body(pack) for a number of packs. Unrolled, or an array of them would not stay in registers; and
+// whoever calls it is flattened, so that bodies are inlined before registers are given out.
+template <std::size_t Packs, std::invocable<std::size_t> Body>
+[[gnu::always_inline]] inline void for_packs(const Body& body) {
+#pragma GCC unroll 16
+    for (std::size_t pack = 0; pack < Packs; ++pack) body(pack);
+}
+
+template <class C, std::size_t Packs>
 [[gnu::always_inline]] inline std::size_t pack_offset(const Tile& tile, std::size_t pack) {
-    return pack + 1 < Packs ? pack * Lanes : tile.last;
+    return pack > 0 && pack + 1 == Packs ? tile.last : pack * C::lanes;
+}
+
+// Calls body(pack, offset) for each pack of a tile, with where its columns begin.
+template <class C, std::size_t Packs, std::invocable<std::size_t, std::size_t> Body>
+[[gnu::always_inline]] inline void for_packs(const Tile& tile, const Body& body) {
+    for_packs<Packs>([&](std::size_t pack) { body(pack, pack_offset<C, Packs>(tile, pack)); });
+}
+
+// Calls visit(bytes, packs), both constants, with the packs that cover a row of at most `Most` of them.
+// Columns fewer than a pack has lanes are covered by narrower packs, of which two are always enough.
+template <class A, std::size_t Bytes, std::size_t Most, class Visit>
+[[gnu::always_inline]] inline void with_packs(std::size_t columns, const Visit& visit) {
+    constexpr std::size_t lanes = PackOf<A, Bytes>::lanes;
+    if constexpr (lanes > 1) {
+        if (columns < lanes) return with_packs<A, Bytes / 2, 2>(columns, visit);
+    }
+    with_constant<1, Most>((columns + lanes - 1) / lanes,
+                           [&](auto packs) { visit(Constant<Bytes>{}, packs); });
 }
 
 }  // namespace gradbag::simd

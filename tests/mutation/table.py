@@ -207,8 +207,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/simd/row_packs.hpp", "loops_baseline"): [
         ("return pack / factor;", "return pack * (1 / factor);", "a division is a product with the reciprocal"),
         (
-            "pack + 1 < Packs ? pack * Lanes : tile.last",
-            "pack * Lanes",
+            "pack > 0 && pack + 1 == Packs ? tile.last : pack * C::lanes",
+            "pack * C::lanes",
             "a last pack that reaches back lies behind the row",
         ),
     ],
@@ -220,24 +220,21 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "every tile of columns is written over the first",
         ),
         (
-            "sum[p] += C::scaled(C::load(from + pack_offset<Packs, C::lanes>(tile, p)), by);",
-            "sum[p] += C::load(from + pack_offset<Packs, C::lanes>(tile, p));",
+            "sum[p] += C::scaled(C::load(from + offset), by);",
+            "sum[p] += C::load(from + offset);",
             "rows of a compact gradient are not scaled",
         ),
-        ("++row, output += columns", "++row", "bags of one are written over the first"),
+        ("rows.place() < end; output += columns", "rows.place() < end;", "bags of one are written over the first"),
     ],
     ("csrc/simd/row_scatter_impl.hpp", "loops_baseline"): [
+        ("return C::load(target + offset) + addend", "return addend", "only the last entry of a row counts"),
+        ("return product[p];", "return product[0];", "all columns get the product of the first"),
+        ("return C::load(row + offset);", "return C::load(row);", "all columns of a bag of one are the first"),
         (
-            "C::store(C::load(to) + product[p], to);",
-            "C::store(product[p], to);",
-            "only the last entry of a row counts",
+            "target + c); C::store(last, target + back);",
+            "target + c);",
+            "columns after the last whole pack are not added",
         ),
-        (
-            "C::store(C::load(to) + C::load(row + p * C::lanes), to);",
-            "C::store(C::load(row + p * C::lanes), to);",
-            "only the last bag of one counts",
-        ),
-        ("C::store(last, target + back);", "", "columns after the last whole pack are not added"),
     ],
     ("csrc/core/half.hpp", "loops_baseline"): [
         ("0xfffu + odd", "0x1000u", "float16 rounds ties up"),
