@@ -12,6 +12,8 @@
 #endif
 #if defined(__linux__)
 #include <sys/mman.h>
+
+#include "core/thresholds.hpp"
 #endif
 
 namespace gradbag {
@@ -26,7 +28,7 @@ struct Block {
 // longer than to fill them. Together they keep to a limit; beyond it, those go first that have lain longest.
 class BlockCache {
   public:
-    static constexpr std::size_t alignment = 64;
+    static constexpr std::size_t alignment = kLineBytes;
 
     // The cache of the process. It is never destroyed: a block may come back after everything else has ended.
     static BlockCache& shared() {
@@ -40,7 +42,7 @@ class BlockCache {
         {
             const std::lock_guard lock(mutex_);
             const auto fit = blocks_.lower_bound(bytes);
-            if (fit != blocks_.end() && fit->first - bytes <= bytes / slack) {
+            if (fit != blocks_.end() && fit->first - bytes <= bytes / kBlockSlack) {
                 // Of those of one size the youngest, which may still be in the processor's cache.
                 return taken(--blocks_.upper_bound(fit->first));
             }
@@ -94,21 +96,19 @@ class BlockCache {
     };
     using Blocks = std::multimap<std::size_t, Kept>;  // by capacity
 
-    static constexpr std::size_t slack = 8;  // a block is at most an eighth larger than what was asked for
     static constexpr std::size_t largest = std::numeric_limits<std::size_t>::max() / 4;
-    static constexpr std::size_t huge = std::size_t{4} << 20;  // from here on NumPy asks for huge pages too
 
     // A few sizes between a power of two and the next, so that results of nearly one size fit each other.
     static std::size_t rounded(std::size_t bytes) {
         std::size_t step = alignment;
-        while (step * 2 * slack <= bytes) step *= 2;
+        while (step * 2 * kBlockSlack <= bytes) step *= 2;
         return (bytes + step - 1) / step * step;
     }
 
     static Block allocated(std::size_t bytes) {
         const Block block{::operator new(bytes, std::align_val_t{alignment}), bytes};
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (bytes >= huge) {
+        if (bytes >= kHugeBytes) {
             constexpr std::uintptr_t page = 4096;
             const auto start = reinterpret_cast<std::uintptr_t>(block.data);
             const std::uintptr_t skipped = (page - start % page) % page;

@@ -12,6 +12,7 @@
 #include "core/occurrences.hpp"
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
+#include "core/thresholds.hpp"
 
 namespace gradbag {
 
@@ -53,12 +54,9 @@ struct BucketedEntries {
 namespace detail {
 
 inline unsigned bucket_shift(std::size_t count, std::size_t key_bound) {
-    // What a bucket needs, in entries and keys together, stays in the second-level cache.
-    constexpr std::size_t cached = 8192;
-    constexpr unsigned most_bits = 11;
-    const unsigned wanted = static_cast<unsigned>(std::bit_width((count + key_bound) / cached));
+    const unsigned wanted = static_cast<unsigned>(std::bit_width((count + key_bound) / kCachedBucket));
     const unsigned bits = static_cast<unsigned>(std::bit_width(key_bound));
-    const unsigned upper = std::min(wanted, most_bits);
+    const unsigned upper = std::min(wanted, kDigitBits);
     // A bucket is at least one word of occurrences.
     constexpr unsigned least = 6;
     return std::max(bits > upper ? bits - upper : 0, least);
@@ -69,19 +67,17 @@ inline unsigned bucket_shift(std::size_t count, std::size_t key_bound) {
 // Whether these entries can be bucketed: places and keys together fit a word, and a set of keys takes no more
 // memory than the entries themselves.
 inline bool worth_buckets(std::size_t count, std::size_t key_bound) {
-    constexpr std::size_t keys_for_entry = 16;
     return count + key_bound < std::numeric_limits<std::uint32_t>::max() &&
-           key_bound / keys_for_entry <= count;
+           key_bound / kBucketedKeys <= count;
 }
 
 inline BucketedEntries bucket_entries(Buffer<std::uint32_t> keys, std::size_t key_bound) {
-    constexpr std::size_t most_sets = 8;
     const std::size_t count = keys.size();
     const unsigned shift = detail::bucket_shift(count, key_bound);
     const std::size_t buckets = ((key_bound - 1) >> shift) + 1;
-    const std::size_t threads = std::min(threads_for(count), most_sets);
-    const Pieces parts(count, std::clamp<std::size_t>(count / (4 * threads) + 1, 8 * buckets + 4096,
-                                                      detail::kUninterrupted));
+    const std::size_t threads = std::min(threads_for(count), kMostSets);
+    const Pieces parts(count, std::clamp<std::size_t>(count / (kPartsOfThread * threads) + 1,
+                                                      8 * buckets + kPartEntries, kUninterrupted));
     std::vector<std::uint32_t> places(parts.count() * buckets);
     Occurrences occurrences(key_bound, threads);
     parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t slot) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/block_cache.hpp"
+#include "core/thresholds.hpp"
 
 namespace gradbag {
 
@@ -50,9 +51,6 @@ class Buffer {
     const T* data() const { return items_; }
 
   private:
-    // Below it the C library keeps freed memory by itself.
-    static constexpr std::size_t kLargeBytes = std::size_t{1} << 17;
-
     T* items_;
     std::size_t size_;
     Block block_{nullptr, 0};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/parallel.hpp"
+#include "core/thresholds.hpp"
 #include "core/views.hpp"
 #include "simd/row_loops.hpp"
 
@@ -17,14 +18,10 @@ void clear_rows(Matrix<T> output, std::size_t begin, std::size_t end) {
     }
 }
 
-// From this size on zeros go past the caches: they would be gone before anyone adds to them.
-inline constexpr std::size_t kStreamedZeros = std::size_t{32} << 20;
-
 // By as many threads as will work on it: while it fits a cache, it had better be their own.
 template <class T>
 void clear_all(Matrix<T> output, std::size_t threads = num_threads()) {
-    constexpr std::size_t cached_bytes = std::size_t{4} << 20;
-    if (threads == 1 && output.size() * sizeof(T) <= cached_bytes) return clear_rows(output, 0, output.rows);
+    if (threads == 1 && output.size() * sizeof(T) <= kOwnZeros) return clear_rows(output, 0, output.rows);
     const Matrix<T> flat{output.data, output.size(), 1};
     const bool streamed = output.size() * sizeof(T) >= kStreamedZeros;
     parallel_ranges(flat.rows, 1, [&](std::size_t begin, std::size_t end, std::size_t) {

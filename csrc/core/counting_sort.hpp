@@ -8,6 +8,7 @@
 
 #include "core/buffer.hpp"
 #include "core/radix_sort.hpp"
+#include "core/thresholds.hpp"
 
 namespace gradbag {
 
@@ -94,23 +95,20 @@ struct BucketBits {
     unsigned upper;
     unsigned lower;
 
-    // More buckets than 2**11 fall out of the second-level cache while they are filled, and a bucket of less
-    // than some hundred entries does not repay its table.
     // The largest key is not zero.
     template <class Word>
     BucketBits(std::size_t count, Word largest) {
         const unsigned bits = static_cast<unsigned>(std::bit_width(largest));
-        const unsigned worthwhile = static_cast<unsigned>(std::bit_width(count / 512));
+        const unsigned worthwhile = static_cast<unsigned>(std::bit_width(count / kBucketEntries));
         // At least one, or the lower bits might be as many as a word has, by which none can be shifted.
-        upper = std::clamp(worthwhile, 1u, std::min((bits + 1) / 2, 11u));
+        upper = std::clamp(worthwhile, 1u, std::min((bits + 1) / 2, kDigitBits));
         lower = bits - upper;
     }
 
     // How many keys a bucket may have, if counting them is the best for buckets of this size; otherwise 0.
-    // The factor was not decided by a measurement: 2 and 4 were within the noise of each other.
     std::size_t counted_span(std::size_t bucket_size) const {
         const std::size_t span = lower < 32 ? std::size_t{1} << lower : 0;
-        return span <= 2 * bucket_size ? span : 0;
+        return span <= kCountedKeys * bucket_size ? span : 0;
     }
 };
 
@@ -138,8 +136,7 @@ struct BucketSort {
 // Calls body(bucket, sort) for each bucket that has entries.
 template <class Word, class Body>
 void for_sortable_buckets(const BucketBegins& begins, BucketBits bits, std::size_t threads, Body&& body) {
-    constexpr std::size_t at_once = std::size_t{1} << 14;
-    for_bucket_groups(begins, at_once, threads, [&](std::size_t first, std::size_t last, std::size_t) {
+    for_bucket_groups(begins, kSmallestPiece, threads, [&](std::size_t first, std::size_t last, std::size_t) {
         std::size_t most = 0;
         for (std::size_t b = first; b < last; ++b) most = std::max(most, begins[b + 1] - begins[b]);
         const std::size_t mean = (begins[last] - begins[first]) / (last - first);

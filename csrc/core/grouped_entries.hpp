@@ -13,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
 #include "core/read_entries.hpp"
+#include "core/thresholds.hpp"
 
 // Brings entries with equal keys together.
 namespace gradbag {
@@ -74,8 +75,7 @@ GroupedEntries<Word> joined(GroupLists<Word> lists, Buffer<Word> payloads) {
     for (std::size_t& groups : lists.groups) total += std::exchange(groups, total);
     lists.groups.push_back(total);
     GroupedEntries<Word> all{std::move(payloads), Buffer<Word>(total), Buffer<Word>(total + 1), total};
-    constexpr std::size_t lists_at_once = 16;
-    const Pieces pieces(lists.groups.size() - 1, lists_at_once);
+    const Pieces pieces(lists.groups.size() - 1, kJoinedLists);
     parallel_for(pieces.count(), threads_for(total), [&](std::size_t piece, std::size_t) {
         for (std::size_t list = pieces.begin(piece); list < pieces.end(piece); ++list) {
             const std::size_t to = lists.groups[list];
@@ -127,8 +127,6 @@ GroupedEntries<Word> group_few(UnsortedEntries<Word> all) {
     grouped.begins[grouped.groups] = static_cast<Word>(count);
     return grouped;
 }
-
-inline constexpr std::size_t kMostSingleKeys = std::size_t{1} << 15;
 
 // Few possible keys: each is a bucket of its own.
 template <class Word>
@@ -183,12 +181,10 @@ GroupedEntries<Word> group_many(UnsortedEntries<Word> all) {
 
 template <class Word>
 GroupedEntries<Word> group_entries(UnsortedEntries<Word> all) {
-    constexpr std::size_t few = 4096;
     const std::size_t count = all.keys.size();
     if (all.sorted) return detail::group_sorted(std::move(all));  // mutant: grouped
-    if (count <= few) return detail::group_few(std::move(all));
-    // A table for each part of the entries stays small beside them, and in the second-level cache.
-    if (all.largest < detail::kMostSingleKeys && all.largest < count / 8) {
+    if (count <= kFewGrouped) return detail::group_few(std::move(all));
+    if (all.largest < kMostSingleKeys && all.largest < count / kSingleKeyEntries) {
         return detail::group_each_key(std::move(all));
     }
     return detail::group_many(std::move(all));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/thresholds.hpp"
 
 namespace gradbag {
 
@@ -17,7 +18,7 @@ namespace gradbag {
 class Occurrences {
   public:
     Occurrences(std::size_t bound, std::size_t threads)
-        : words_(bound / 64 + 1), bytes_(bound <= kMostBytes) {
+        : words_(bound / 64 + 1), bytes_(bound <= kOccurrenceBytes) {
         for (std::size_t slot = 0; slot < threads; ++slot) {
             Buffer<std::uint64_t> set(bytes_ ? 8 * words_ : words_);
             std::memset(set.data(), 0, set.size() * sizeof(std::uint64_t));
@@ -54,8 +55,6 @@ class Occurrences {
     }
 
   private:
-    static constexpr std::size_t kMostBytes = std::size_t{1} << 18;
-
     // The lowest bits of eight bytes, that of the first byte in memory lowest.
     static std::uint64_t packed(std::uint64_t bytes) {
         if constexpr (std::endian::native == std::endian::little) {

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/thresholds.hpp"
+
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -29,9 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPauses = 500;
 constexpr std::size_t kMostThreads = 1024;
-constexpr auto kPollInterval = std::chrono::milliseconds(20);
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "core/thresholds.hpp"
+
 // Splits the work of a kernel into chunks, which several threads take one after another. The caller is one of
 // them, and it waits only for chunks that others have begun, so a thread that never wakes costs nothing.
 namespace gradbag {
@@ -26,9 +28,6 @@ void run_chunks(std::size_t chunks, std::size_t threads,
                 void (*body)(void* context, std::size_t chunk, std::size_t slot), void* context);
 
 }  // namespace detail
-
-// Work below this many elements is over before another thread has woken up.
-inline constexpr std::size_t kSerialWork = 20'000;
 
 // How many threads `work` elements are worth.
 std::size_t threads_for(std::size_t work);
@@ -65,15 +64,12 @@ struct Pieces {
 // Calls body(begin, end, slot) for the pieces of [0, size); one position is `work` elements of work.
 template <class Body>
 void parallel_ranges(std::size_t size, std::size_t work, Body&& body) {
-    // Small enough to share evenly and to be interrupted, large enough that to begin one costs nothing.
-    constexpr std::size_t smallest = std::size_t{1} << 14;
-    constexpr std::size_t largest = std::size_t{1} << 18;
-    constexpr std::size_t shares = 8;  // of each thread
     const std::size_t position_work = work > 0 ? work : 1;
     const std::size_t total = size * position_work;
     const std::size_t threads = threads_for(total);
     const std::size_t piece_work =
-        threads == 1 ? largest : std::clamp(total / (shares * threads), smallest, largest);
+        threads == 1 ? kLargestPiece
+                     : std::clamp(total / (kPiecesOfThread * threads), kSmallestPiece, kLargestPiece);
     const Pieces pieces(size, piece_work / position_work);
     parallel_for(pieces.count(), threads, [&](std::size_t piece, std::size_t slot) {
         body(pieces.begin(piece), pieces.end(piece), slot);

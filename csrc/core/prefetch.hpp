@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/thresholds.hpp"
 #include "core/views.hpp"
 #include "simd/row_loops.hpp"
 
@@ -15,9 +16,8 @@ class RowPrefetch {
     template <class T>
     explicit RowPrefetch(Matrix<T> matrix)
         : base_(reinterpret_cast<std::uintptr_t>(matrix.data)), row_bytes_(matrix.columns * sizeof(T)) {
-        // A small table stays in the cache by itself, and of a long row the hardware guesses the rest.
-        const bool worthwhile = matrix.size() * sizeof(T) > kCachedBytes;
-        wanted_bytes_ = worthwhile ? std::min(row_bytes_, kLongestBytes) : 0;
+        const bool worthwhile = matrix.size() * sizeof(T) > kCachedTable;
+        wanted_bytes_ = worthwhile ? std::min(row_bytes_, kPrefetchedBytes) : 0;
     }
 
     bool worthwhile() const { return wanted_bytes_ > 0; }
@@ -29,7 +29,7 @@ class RowPrefetch {
         if (wanted_bytes_ == 0) return;
         const std::uintptr_t begin = base_ + static_cast<std::uintptr_t>(row) * row_bytes_;
         const std::uintptr_t end = begin + wanted_bytes_;
-        for (std::uintptr_t line = begin / kLine * kLine; line < end; line += kLine) {
+        for (std::uintptr_t line = begin / kLineBytes * kLineBytes; line < end; line += kLineBytes) {
             __builtin_prefetch(reinterpret_cast<const void*>(line));
         }
     }
@@ -37,7 +37,8 @@ class RowPrefetch {
     // The same for a row whose place is known.
     [[gnu::always_inline]] void row(const void* at) const {
         const auto begin = reinterpret_cast<std::uintptr_t>(at);
-        for (std::uintptr_t line = begin / kLine * kLine; line < begin + wanted_bytes_; line += kLine) {
+        for (std::uintptr_t line = begin / kLineBytes * kLineBytes; line < begin + wanted_bytes_;
+             line += kLineBytes) {
             __builtin_prefetch(reinterpret_cast<const void*>(line));
         }
     }
@@ -54,10 +55,6 @@ class RowPrefetch {
 #endif
 
   private:
-    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
-    static constexpr std::size_t kLongestBytes = 1024;
-    static constexpr std::uintptr_t kLine = 64;
-
     std::uintptr_t base_;
     std::size_t row_bytes_;
     std::size_t wanted_bytes_;
@@ -65,6 +62,6 @@ class RowPrefetch {
 
 // How many places ahead the next line is.
 template <class T>
-inline constexpr std::size_t kNextLine = (64 + sizeof(T) - 1) / sizeof(T);
+inline constexpr std::size_t kNextLine = (kLineBytes + sizeof(T) - 1) / sizeof(T);
 
 }  // namespace gradbag

@@ -11,6 +11,7 @@
 #include "core/buffer.hpp"
 #include "core/parallel.hpp"
 #include "core/prefetch.hpp"
+#include "core/thresholds.hpp"
 #include "core/views.hpp"
 
 namespace gradbag {
@@ -38,9 +39,6 @@ template <class Word>
 std::size_t digit_of(Word key, unsigned shift, std::size_t mask) {
     return static_cast<std::size_t>(key >> shift) & mask;
 }
-
-// A longer loop would keep Ctrl-C waiting.
-inline constexpr std::size_t kUninterrupted = std::size_t{1} << 20;
 
 // Calls body(begin, end) for parts of [0, count), between which the call may be stopped.
 template <class Body>
@@ -81,14 +79,13 @@ void begins_from_counts(Word* counts, std::size_t size) {
 template <class Word>
 KeyedEntry<Word>* sort_low_bits(KeyedEntry<Word>* entries, KeyedEntry<Word>* other, std::size_t count,
                                 unsigned bits, std::vector<Word>& counts) {
-    constexpr std::size_t few = 64;
-    if (count <= few) {
+    if (count <= kInsertionSorted) {
         insertion_sort(entries, count);
         return entries;
     }
     // The digits share the bits evenly: 17 bits are two digits of 9, which scatter into fewer places than 11
-    // and 6 would. A short list does not repay a large table of counts.
-    const unsigned widest = count < 4096 ? 8 : 11;
+    // and 6 would.
+    const unsigned widest = count < kManyCounted ? kShortDigitBits : kDigitBits;
     const unsigned passes = (bits + widest - 1) / widest;
     if (passes == 0) return entries;
     const unsigned digit_bits = (bits + passes - 1) / passes;
@@ -160,9 +157,9 @@ BucketBegins partition_by_key(const UnsortedEntries<Word>& from, unsigned shift,
     const std::size_t buckets = static_cast<std::size_t>(from.largest >> shift) + 1;
     // Each part counts for itself; then it knows where its entries go, after those of the parts before it.
     const std::size_t threads = threads_for(count);
-    const std::size_t shortest = std::max<std::size_t>(4 * buckets, 4096);
-    const Pieces parts(count, std::clamp(count / (4 * threads) + 1,
-                                         std::min(shortest, detail::kUninterrupted), detail::kUninterrupted));
+    const std::size_t shortest = std::max<std::size_t>(4 * buckets, kPartEntries);
+    const Pieces parts(count, std::clamp(count / (kPartsOfThread * threads) + 1,
+                                         std::min(shortest, kUninterrupted), kUninterrupted));
     std::vector<Word> next(parts.count() * buckets);
     parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t) {
         const std::size_t begin = parts.begin(part);

@@ -11,6 +11,7 @@
 #include "core/buffer.hpp"
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
+#include "core/thresholds.hpp"
 
 namespace gradbag {
 
@@ -30,9 +31,6 @@ concept CopiesEntries = requires(const Read& read, Word* words) {
         read.copy(std::size_t{}, std::size_t{}, words, words)
     } -> std::same_as<std::optional<EntryOrder<Word>>>;
 };
-
-// Entries in parts of this many are looked at by different threads.
-inline constexpr std::size_t kPartEntries = 4096;
 
 // Reads entries 0 .. count - 1: read(begin, end, put) calls put(i, key, payload) for each entry of a part, in
 // order, or put(i, key) if the payload of each entry is its position. Several threads do it, each entry is

@@ -18,6 +18,7 @@
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
 #include "core/read_entries.hpp"
+#include "core/thresholds.hpp"
 
 namespace gradbag {
 
@@ -133,9 +134,7 @@ AnyEntries arrange_words(std::size_t count, std::size_t key_bound, const Read& r
 // in order already, or if the keys lie too far apart for buckets.
 template <class Read>
 AnyEntries arrange_entries(std::size_t count, std::size_t key_bound, const Read& read) {
-    // Keys much farther apart than this on average would be read in vain.
-    constexpr std::size_t near = 64;
-    if (key_bound / near <= count) {
+    if (key_bound / kNearKeys <= count) {
         if (std::optional<KeySteps> steps = KeySteps::of(count, key_bound, read)) return std::move(*steps);
     }
     if (fits_short_words(key_bound, count, count)) {

@@ -15,6 +15,7 @@
 #include "core/constants.hpp"
 #include "core/parallel.hpp"
 #include "core/prefetch.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "simd/entry_loops.hpp"
@@ -38,7 +39,7 @@ inline bool few_bits(std::uint64_t bits) {
     bits -= (bits >> 1) & (ones / 3);
     bits = (bits & (ones / 5)) + ((bits >> 2) & (ones / 5));
     bits = (bits + (bits >> 4)) & (ones / 17);
-    return (bits * (ones / 255)) >> 56 <= 16;
+    return (bits * (ones / 255)) >> 56 <= kFewBits;
 }
 
 template <Lane T>
@@ -98,11 +99,9 @@ void copy_visited(std::span<const std::int64_t> reverse_index_map, std::size_t b
     VisitedSet::Writer writer(visited);
     const RowPrefetch prefetch(grad_values);
     const RowPrefetch prefetch_word(visited.words());
-    // Neighbours lie beside each other: two and more to a line need to be asked for earlier.
-    constexpr std::size_t distance = 3 * kPrefetchDistance;
     for (std::size_t i = begin; i < end; ++i) {
         if constexpr (Prefetch) {
-            const std::size_t later = i + distance;
+            const std::size_t later = i + kNumberPrefetchDistance;
             if (later < end) {
                 const auto position = static_cast<std::uint64_t>(load_once(&reverse_index_map[later]));
                 prefetch.line(position);
@@ -123,12 +122,11 @@ void copy_visited_near(std::span<const std::int64_t> reverse_index_map, std::siz
     std::size_t i = begin;
     if constexpr (Components * sizeof(T) == sizeof(std::uint32_t)) {
         const NearItems items{reinterpret_cast<const std::uint32_t*>(grad_values.data), grad_values.rows};
-        constexpr std::size_t one_by_one = 64;
         const bool stream = reverse_index_map.size() * sizeof(std::uint32_t) >= kStreamedBytes;
         while (i < end) {
             const NearCopies copies{reinterpret_cast<std::uint32_t*>(d_values) + i, stream};
             i += copy_near_items(reverse_index_map.data() + i, end - i, items, copies, visited.data());
-            const std::size_t next = std::min(end, i + one_by_one);
+            const std::size_t next = std::min(end, i + kCopiedOneByOne);
             copy_visited<false, Components>(reverse_index_map, i, next, grad_values, d_values, visited);
             i = next;
         }
@@ -225,12 +223,11 @@ DefaultSum<T> sum_unvisited(const T* values, const VisitedSet& visited, std::siz
 template <Lane T>
 void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matrix<const T> grad_values,
                           Matrix<T> d_values, Matrix<T> d_default_value) {
-    // A set for each thread, which would otherwise wait for each other's words; many sets take long to merge.
-    constexpr std::size_t most_sets = 8;
+    // A set for each thread, which would otherwise wait for each other's words.
     const std::size_t entries = reverse_index_map.size();
-    const Pieces parts(entries, std::size_t{1} << 14);
+    const Pieces parts(entries, kSmallestPiece);
     const std::size_t threads =
-        std::min({threads_for(entries), most_sets, std::max<std::size_t>(parts.count(), 1)});
+        std::min({threads_for(entries), kMostSets, std::max<std::size_t>(parts.count(), 1)});
     std::vector<detail::VisitedSet> sets;
     for (std::size_t slot = 0; slot < threads; ++slot) sets.emplace_back(grad_values.rows);
     with_constant<1, 2>(grad_values.columns, [&](auto components) {
@@ -241,7 +238,7 @@ void fill_empty_rows_grad(std::span<const std::int64_t> reverse_index_map, Matri
             // it goes. Its ends tell, and a wrong guess is only slower.
             const std::uint64_t width = static_cast<std::uint64_t>(load_once(&reverse_index_map[end - 1])) -
                                         static_cast<std::uint64_t>(load_once(&reverse_index_map[begin]));
-            if (width < 4 * (end - begin)) {
+            if (width < kNearPlaces * (end - begin)) {
                 detail::copy_visited_near<components>(reverse_index_map, begin, end, grad_values,
                                                       d_values.data, sets[slot]);
             } else {

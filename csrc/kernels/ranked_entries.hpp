@@ -12,6 +12,7 @@
 #include "core/parallel.hpp"
 #include "core/radix_sort.hpp"
 #include "core/read_entries.hpp"
+#include "core/thresholds.hpp"
 #include "simd/entry_loops.hpp"
 
 namespace gradbag {
@@ -50,8 +51,7 @@ inline void list_numbers(const RankWord& word, std::uint32_t first, std::uint32_
 class KeyRanks {
   public:
     explicit KeyRanks(const UnsortedEntries<std::uint32_t>& all) {
-        constexpr std::size_t most_sets = 4;
-        const std::size_t threads = std::min(threads_for(all.keys.size()), most_sets);
+        const std::size_t threads = std::min(threads_for(all.keys.size()), kMostRankedSets);
         Occurrences occurrences(std::size_t{all.largest} + 1, threads);
         in_parts(all.keys.size(), threads, [&](std::size_t begin, std::size_t end, std::size_t slot) {
             occurrences.add(slot, all.keys.data() + begin, end - begin);
@@ -85,7 +85,7 @@ class KeyRanks {
   private:
     template <class Body>
     static void in_parts(std::size_t size, std::size_t threads, const Body& body) {
-        const Pieces parts(size, std::size_t{1} << 14);
+        const Pieces parts(size, kSmallestPiece);
         parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t slot) {
             body(parts.begin(part), parts.end(part), slot);
         });

@@ -10,6 +10,7 @@
 #include "core/checked.hpp"
 #include "core/parallel.hpp"
 #include "core/read_entries.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
@@ -38,12 +39,12 @@ class RowScatter {
                targets_,
                0,
                last_column - first_column,
-               output.size() * sizeof(T) > kCachedBytes,
-               scattered_sources && grad.size() * sizeof(T) > kCachedBytes} {}
+               output.size() * sizeof(T) > kCachedTable,
+               scattered_sources && grad.size() * sizeof(T) > kCachedTable} {}
 
     // Adds one row, scaled as its segment says.
     void add(SegmentEntry entry, const SegmentScales<T>& scale) {
-        if (all_.target_count == kBatch) flush();
+        if (all_.target_count == kScatterBatch) flush();
         if (all_.source_count == 0 || entry.segment != segment_) {
             segment_ = entry.segment;
             sources_[all_.source_count++] = {grad_.row(segment_) + first_column_, scale(segment_), 0};
@@ -60,17 +61,14 @@ class RowScatter {
     }
 
   private:
-    static constexpr std::size_t kBatch = 512;
-    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
-
     Matrix<const T> grad_;
     Matrix<T> output_;
     std::size_t first_column_;
     const RowLoops<T>& loops_;
     Scatter<T> all_;
     std::size_t segment_ = 0;
-    Source<T> sources_[kBatch];
-    T* targets_[kBatch];
+    Source<T> sources_[kScatterBatch];
+    T* targets_[kScatterBatch];
 };
 
 // The columns of each thread: whole cache lines.
@@ -80,7 +78,7 @@ struct ColumnBlocks {
     std::size_t count;
 
     std::size_t begin(std::size_t block) const {
-        constexpr std::size_t line = 64 / sizeof(T);
+        constexpr std::size_t line = kLineBytes / sizeof(T);
         const std::size_t lines = (columns + line - 1) / line;
         return std::min(block * lines / count * line, columns);
     }
@@ -101,34 +99,26 @@ struct ScatterShares {
     // Whole rows are added faster than parts of them, but where each row of the gradient is read once, it is
     // better read by all threads in step. Where columns would be too narrow there is no choice.
     bool by_rows;
-    // Each thread reads all and leaves out what is not its own: many would read more than they add.
+    // Each thread reads all and leaves out what is not its own.
     bool filtered() const { return by_rows && threads <= kMostFilters; }
     // How many parts are worked on at once, if segments are sorted.
     std::size_t parts() const { return filtered() ? std::bit_floor(threads) : blocks.count; }
 
   private:
     // Where blocks do not meet at the edge of a cache line, two threads write to one line of each row and
-    // wait for each other: only long rows can bear that.
+    // wait for each other.
     static std::size_t most_blocks(Matrix<T> output) {
-        constexpr std::size_t line = 64;
-        constexpr std::size_t long_row = 512;
         const std::size_t row_bytes = output.columns * sizeof(T);
         const bool whole_lines =
-            row_bytes % line == 0 && reinterpret_cast<std::uintptr_t>(output.data) % line == 0;
-        return whole_lines || row_bytes >= long_row ? std::max<std::size_t>(output.columns / kNarrowest, 1)
-                                                    : 1;
+            row_bytes % kLineBytes == 0 && reinterpret_cast<std::uintptr_t>(output.data) % kLineBytes == 0;
+        return whole_lines || row_bytes >= kSplitRowBytes
+                   ? std::max<std::size_t>(output.columns / kNarrowestBlock, 1)
+                   : 1;
     }
 
-    // In a cache one thread is as fast with short rows, since each has to read all entries.
     static bool worth_sharing(Matrix<T> output) {
-        return output.size() * sizeof(T) > kCachedBytes || output.columns * sizeof(T) >= kSharedRowBytes;
+        return output.size() * sizeof(T) > kUnsharedBytes || output.columns * sizeof(T) >= kSharedRowBytes;
     }
-
-    static constexpr std::size_t kNarrowest = 16;        // columns of a thread
-    static constexpr std::size_t kSharedRowBytes = 128;  // of rows that are shared in a cache, too
-    static constexpr std::size_t kMostFilters = 4;
-    static constexpr std::size_t kLongBag = 4;  // entries of a segment, on average
-    static constexpr std::size_t kCachedBytes = std::size_t{256} << 10;
 };
 
 // Adds all entries to an output of zeros. Returns false, with anything in the output, if segments are not

@@ -9,6 +9,7 @@
 #include "core/buffer.hpp"
 #include "core/clear.hpp"
 #include "core/parallel.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
@@ -48,10 +49,9 @@ template <class Word, Lane T>
 void scatter_ranges(Combiner combiner, Matrix<const T> grad, UnsortedEntries<Word> all, Matrix<T> output) {
     const SegmentCounts counts = count_segments(combiner, all, grad.rows);
     const SegmentScales<T> scales(combiner, counts);
-    constexpr unsigned most_bits = 8;
     const unsigned bits = static_cast<unsigned>(std::bit_width(all.largest));
     Buffer<KeyedEntry<Word>> parted(all.keys.size());
-    const BucketBegins begins = partition_by_key(all, bits > most_bits ? bits - most_bits : 0, parted);
+    const BucketBegins begins = partition_by_key(all, bits > kRangeBits ? bits - kRangeBits : 0, parted);
     for_bucket_groups(
         begins, kPartEntries, num_threads(), [&](std::size_t first, std::size_t last, std::size_t) {
             RowScatter<T> scatter(grad, output, 0, output.columns, true);

@@ -13,6 +13,7 @@
 #include "core/clear.hpp"
 #include "core/grouped_entries.hpp"
 #include "core/plan.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
@@ -38,33 +39,30 @@ using CompactWork = std::variant<SegmentGroups, RankedEntries>;
 namespace detail {
 
 // Rows are better added one by one than grouped by a sort while those that occur stay in a cache, and beyond
-// it while the gradient, whose rows a sort would ask for in no order, is not much smaller. Many threads share
-// a sort better.
+// it while the gradient, whose rows a sort would ask for in no order, is not much smaller.
 class RankingChoice {
   public:
     RankingChoice(const UnsortedEntries<std::uint32_t>& all, GradRows grad)
         : keys_(std::size_t{all.largest} + 1),
           entries_(all.keys.size()),
-          most_cached_(kCachedBytes / std::max<std::size_t>(grad.row_bytes, 1)),
+          most_cached_(kRankedBytes / std::max<std::size_t>(grad.row_bytes, 1)),
           grad_rows_(grad.rows),
           possible_(grad.added_as_is && grad.rows <= kMostSegments && all.payloads_sorted && !all.sorted &&
-                    num_threads() <= kMostThreads && keys_ <= kMostKeys && keys_ / 8 <= entries_) {}
+                    num_threads() <= kRankingThreads && keys_ <= kRankedKeys &&
+                    keys_ / kKeysOfEntry <= entries_) {}
 
-    // Whether it is worth counting the keys that occur. Few entries or keys are enough to know; often a
-    // quarter of the entries have different ones.
+    // Whether it is worth counting the keys that occur. Few entries or keys are enough to know.
     bool likely() const {
-        return possible_ && (keys_ / 16 <= grad_rows_ || std::min(keys_, entries_) / 4 <= most_cached_);
+        return possible_ &&
+               (keys_ / kKeysOfRow <= grad_rows_ || std::min(keys_, entries_) / kSharedKeys <= most_cached_);
     }
 
     bool worthwhile(std::size_t occurring) const {
-        return occurring / 4 <= grad_rows_ || occurring <= most_cached_;
+        return occurring / kRanksOfRow <= grad_rows_ || occurring <= most_cached_;
     }
 
   private:
-    static constexpr std::size_t kMostThreads = 4;
-    static constexpr std::size_t kMostKeys = std::size_t{1} << 25;      // more would keep Ctrl-C waiting
     static constexpr std::size_t kMostSegments = std::size_t{1} << 31;  // which are read as signed
-    static constexpr std::size_t kCachedBytes = std::size_t{12} << 20;
 
     std::size_t keys_;
     std::size_t entries_;

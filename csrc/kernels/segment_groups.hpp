@@ -10,6 +10,7 @@
 #include "core/grouped_entries.hpp"
 #include "core/parallel.hpp"
 #include "core/prefetch.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
@@ -73,14 +74,13 @@ class GroupSums {
     }
 
   private:
-    static constexpr std::size_t kBatch = 256;
+    static constexpr std::size_t kBatch = kSumBatch;
 
     std::size_t begin_of(std::size_t group) const { return static_cast<std::size_t>(entries_.begins[group]); }
 
     void checkpoint_after(std::size_t work) {
-        constexpr std::size_t much = std::size_t{1} << 18;
         work_ += work;
-        if (work_ < much) return;
+        if (work_ < kLargestPiece) return;
         checkpoint();
         work_ = 0;
     }

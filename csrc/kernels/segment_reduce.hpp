@@ -11,6 +11,7 @@
 #include "core/clear.hpp"
 #include "core/parallel.hpp"
 #include "core/prefetch.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/combiner.hpp"
@@ -95,7 +96,7 @@ class Finisher {
         return count < kFirstDivided ? A{1} / by : by;
     }
 
-    static constexpr std::size_t kUsual = 64;
+    static constexpr std::size_t kUsual = kUsualCounts;
 
     Combiner combiner_;
     std::uint64_t known_ = 0;
@@ -163,7 +164,7 @@ class RunReducer {
     }
 
   private:
-    static constexpr std::size_t kBatch = 256;
+    static constexpr std::size_t kBatch = kSumBatch;
 
     // More rows than a batch: partial sums are carried from one to the next.
     void reduce_long(std::size_t begin, std::size_t end, T* output) {
@@ -207,7 +208,7 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
     const std::size_t entries = ids.size();
     const bool stream = may_stream(output.data, output.rows, output.columns);
     // Where most rows have no entry it is better to clear them all at once, and together.
-    const bool cleared = output.rows / 4 > entries;
+    const bool cleared = output.rows / kClearedRows > entries;
     if (cleared) clear_all(output);
 
     // Threads take the runs that begin in their part of the entries.

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/checked.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "kernels/segment_inputs.hpp"
 #include "simd/entry_loops.hpp"
@@ -38,13 +39,10 @@ class RunEnds {
     }
 
   private:
-    static constexpr std::size_t kMost = 256;
-    static constexpr std::size_t kFew = 32;
-
     void scan() {
-        const std::size_t wanted = scanned_ < soon_           ? std::min(kMost, soon_ - scanned_ + 1)
-                                   : scanned_ - soon_ <= kFew ? kFew
-                                                              : kMost;
+        const std::size_t wanted = scanned_ < soon_ ? std::min(kScannedIds, soon_ - scanned_ + 1)
+                                   : scanned_ - soon_ <= kFewScannedIds ? kFewScannedIds
+                                                                        : kScannedIds;
         window_ = scanned_;
         scanned_ = std::min(window_ + wanted, ids_.size());
         found_ = loops_.find_edges(ids_.data(), window_, scanned_, edges_);
@@ -58,11 +56,8 @@ class RunEnds {
     std::size_t window_ = 0;  // from where edges count
     std::size_t taken_ = 0;
     std::size_t found_ = 0;
-    std::uint32_t edges_[kMost];
+    std::uint32_t edges_[kScannedIds];
 };
-
-// Fewer segments of one entry than this are treated like any others.
-inline constexpr std::size_t kFewSingles = 4;
 
 // How many of the next `most` entries, which begin a run, are alone in their segments, if these follow each
 // other without a gap: as where every bag holds one id.

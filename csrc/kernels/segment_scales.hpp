@@ -15,6 +15,7 @@
 #include "core/buffer.hpp"
 #include "core/parallel.hpp"
 #include "core/read_entries.hpp"
+#include "core/thresholds.hpp"
 #include "kernels/combiner.hpp"
 
 namespace gradbag {
@@ -24,9 +25,10 @@ namespace gradbag {
 class SegmentCounts {
   public:
     SegmentCounts(std::size_t entries, std::size_t segments)
-        : near_(entries <= std::numeric_limits<std::uint32_t>::max() ? std::min(segments, 4 * entries + 1024)
-                                                                     : 0),
-          few_(near_.size() <= entries / 4) {
+        : near_(entries <= std::numeric_limits<std::uint32_t>::max()
+                    ? std::min(segments, kCountedSegments * entries + kMoreCountedSegments)
+                    : 0),
+          few_(near_.size() <= entries / kListedEntries) {
         parallel_ranges(near_.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
             std::fill(near_.data() + begin, near_.data() + end, 0u);
         });
@@ -126,7 +128,7 @@ class CountScales {
     }
 
     Combiner combiner_;
-    std::array<A, 64> usual_;  // a division for each segment would take longer than to look it up
+    std::array<A, kUsualCounts> usual_;
 };
 
 // The same for a segment.

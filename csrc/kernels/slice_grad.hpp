@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/fault.hpp"
 #include "core/items.hpp"
 #include "core/parallel.hpp"
+#include "core/thresholds.hpp"
 #include "core/views.hpp"
 
 // Sends each gradient of a slice back to the entry that it came from: output row j belongs to the first input
@@ -33,13 +35,14 @@ struct RowMatch {
     bool same(std::size_t input_row, std::size_t output_row) const {
         const std::int64_t* const in = input + input_row * rank;
         const std::int64_t* const out = output + output_row * rank;
-        bool equal = true;
+        // Unsigned, because the difference may not fit: what it then matches is found out afterwards.
+        std::uint64_t differs = 0;
         for (std::size_t d = 0; d < rank; ++d) {
-            // Unsigned, because the difference may not fit.
-            equal &= static_cast<std::uint64_t>(in[d]) - static_cast<std::uint64_t>(start[d]) ==
-                     static_cast<std::uint64_t>(out[d]);
+            const std::uint64_t from_start =
+                static_cast<std::uint64_t>(in[d]) - static_cast<std::uint64_t>(start[d]);
+            differs |= from_start ^ static_cast<std::uint64_t>(out[d]);
         }
-        return equal;
+        return differs == 0;
     }
 
     // Whether the output row comes before the input row, if both tensors are sorted.
@@ -94,8 +97,6 @@ struct RowChain {
     std::size_t matched;
 };
 
-inline constexpr std::size_t kChains = 4;
-
 // Fills rows of all chains in turn, until one of them comes to an end. Which output row is next is known only
 // when the last one was compared: that takes several times as long as to begin a comparison, so the chains
 // wait together. And whether rows match cannot be guessed, so there is no branch.
@@ -138,24 +139,57 @@ void match_chains(const RowMatch<Rank>& match, std::span<RowChain> chains, Bytes
     }
 }
 
+[[noreturn]] inline void throw_unmatched(std::size_t output_row) {
+    constexpr int output_indices_input = 3;
+    const auto row = static_cast<std::int64_t>(output_row);
+    throw Fault{FaultKind::unmatched, output_indices_input, row, -1, row, 0, 0};
+}
+
+// Whether sums of two of these numbers may not fit: their bits tell that, almost always. Eight sets of bits,
+// which do not wait for each other.
+inline bool any_large(const std::int64_t* begin, const std::int64_t* end) {
+    std::array<std::uint64_t, 8> bits{};
+    for (; end - begin >= std::ssize(bits); begin += bits.size()) {
+        for (std::size_t i = 0; i < bits.size(); ++i) bits[i] |= static_cast<std::uint64_t>(begin[i]);
+    }
+    for (; begin < end; ++begin) bits[0] |= static_cast<std::uint64_t>(*begin);
+    return std::ranges::any_of(bits, [](std::uint64_t some) { return some >> 62 != 0; });
+}
+
+// Refuses a matched output row whose place in the input int64 does not hold: it was found at the other end.
+template <class Rank>
+void refuse_wrapped(const RowMatch<Rank>& match, std::size_t matched) {
+    parallel_ranges(matched, match.rank, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t row = begin; row < end; ++row) {
+            for (std::size_t d = 0; d < match.rank; ++d) {
+                const std::int64_t from_start = match.output[row * match.rank + d];
+                const auto place = static_cast<std::int64_t>(static_cast<std::uint64_t>(from_start) +
+                                                             static_cast<std::uint64_t>(match.start[d]));
+                if ((place < from_start) != (match.start[d] < 0)) throw_unmatched(row);
+            }
+        }
+    });
+}
+
 // Where a block starts depends on all before it. So each starts from a guess, and whoever started from a
 // wrong one is done again, in order.
 template <class Rank, class Size>
 std::size_t match_blocks(const RowMatch<Rank>& match, Bytes backprop_val_grad, MutableBytes val_grad,
                          Size item_size) {
-    // Long enough to repay the search for its first guess.
-    constexpr std::size_t shortest = 64;
-    constexpr std::size_t longest = 4096;
-    const Pieces blocks(match.input_rows,
-                        std::clamp((match.input_rows + kChains - 1) / kChains, shortest, longest));
+    const Pieces blocks(match.input_rows, std::clamp((match.input_rows + kChains - 1) / kChains,
+                                                     kShortestMatch, kLongestMatch));
     const Pieces teams(blocks.count(), kChains);
     struct Block {
         std::size_t begin;
         std::size_t end;
+        bool large;  // numbers of output rows from begin to end
     };
     std::vector<Block> matched(blocks.count());
-    const auto finish = [&](RowChain chain) {
-        return match_rows(match, chain.row, chain.end, chain.matched, backprop_val_grad, val_grad, item_size);
+    const auto finish = [&](Block& block, RowChain chain) {
+        block.end =
+            match_rows(match, chain.row, chain.end, chain.matched, backprop_val_grad, val_grad, item_size);
+        block.large =
+            any_large(match.output + block.begin * match.rank, match.output + block.end * match.rank);
     };
     parallel_for(teams.count(), threads_for(match.input_rows), [&](std::size_t team, std::size_t) {
         std::array<RowChain, kChains> chains;
@@ -167,15 +201,19 @@ std::size_t match_blocks(const RowMatch<Rank>& match, Bytes backprop_val_grad, M
             chains[block - first] = {row, blocks.end(block), matched[block].begin};
         }
         match_chains(match, std::span(chains).first(count), backprop_val_grad, val_grad, item_size);
-        for (std::size_t i = 0; i < count; ++i) matched[first + i].end = finish(chains[i]);
+        for (std::size_t i = 0; i < count; ++i) finish(matched[first + i], chains[i]);
     });
     std::size_t sure = 0;
+    bool large = any_large(match.start, match.start + match.rank);
     parallel_for(blocks.count(), 1, [&](std::size_t block, std::size_t) {
         if (matched[block].begin != sure) {  // mutant: guess
-            matched[block].end = finish({blocks.begin(block), blocks.end(block), sure});
+            matched[block].begin = sure;
+            finish(matched[block], {blocks.begin(block), blocks.end(block), sure});
         }
         sure = matched[block].end;
+        large |= matched[block].large;
     });
+    if (large) refuse_wrapped(match, sure);
     return sure;
 }
 
@@ -184,7 +222,6 @@ std::size_t match_blocks(const RowMatch<Rank>& match, Bytes backprop_val_grad, M
 inline void slice_grad(Bytes backprop_val_grad, Matrix<const std::int64_t> input_indices,
                        std::span<const std::int64_t> input_start, Matrix<const std::int64_t> output_indices,
                        MutableBytes val_grad) {
-    constexpr int output_indices_input = 3;
     std::size_t matched = 0;
     with_constant_if_any<1, 2, 3>(input_indices.columns, [&](auto rank) {
         with_item_size(val_grad.item_size, [&](auto item_size) {
@@ -194,10 +231,7 @@ inline void slice_grad(Bytes backprop_val_grad, Matrix<const std::int64_t> input
             matched = detail::match_blocks(match, backprop_val_grad, val_grad, item_size);
         });
     });
-    if (matched < output_indices.rows) {  // mutant: unmatched
-        const auto row = static_cast<std::int64_t>(matched);
-        throw Fault{FaultKind::unmatched, output_indices_input, row, -1, row, 0, 0};
-    }
+    if (matched < output_indices.rows) detail::throw_unmatched(matched);  // mutant: unmatched
 }
 
 }  // namespace gradbag

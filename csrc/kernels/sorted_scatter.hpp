@@ -8,6 +8,7 @@
 
 #include "core/checked.hpp"
 #include "core/parallel.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/segment_runs.hpp"
@@ -22,18 +23,13 @@ namespace gradbag {
 // Which rows a thread adds to.
 struct AllRows {};
 
-// Those of one of several threads. Long turns: where two threads meet, they write to one cache line or ask
-// for each other's, since lines are fetched in pairs and the next are guessed. But so many that the threads
-// get equally much to do.
+// Those of one of several threads.
 template <class T>
 RowTurns rows_in_turns(std::size_t threads, std::size_t mine, Matrix<T> output) {
-    constexpr std::size_t shortest = 128;
-    constexpr std::size_t longest = 4096;
-    constexpr std::size_t turns_of_a_thread = 16;
     const std::size_t row_bytes = std::max<std::size_t>(output.columns * sizeof(T), 1);
-    const std::size_t fair = output.rows / (turns_of_a_thread * threads) * row_bytes;
+    const std::size_t fair = output.rows / (kTurnsOfThread * threads) * row_bytes;
     RowTurns turns{static_cast<std::uint32_t>(threads), static_cast<std::uint32_t>(mine), 0};
-    while ((row_bytes << turns.shift) < std::clamp(fair, shortest, longest)) ++turns.shift;
+    while ((row_bytes << turns.shift) < std::clamp(fair, kShortestTurn, kLongestTurn)) ++turns.shift;
     return turns;
 }
 
@@ -53,7 +49,7 @@ class SortedScatter {
           columns_(last_column - first_column),
           row_loops_(row_loops<T>()),
           entry_loops_(entry_loops<I>()),
-          prefetched_(output.size() * sizeof(T) > kCachedBytes),
+          prefetched_(output.size() * sizeof(T) > kCachedTable),
           ends_(segment_ids, 0, segment_ids.size()) {}
 
     // Returns false if something is out of order or out of range; what was added by then is of no use.
@@ -62,7 +58,7 @@ class SortedScatter {
         const std::size_t size = indices_.size();
         std::size_t pause = kPartEntries;  // when the next checkpoint is due
         for (std::size_t begin = 0; begin < size;) {
-            const std::size_t end = std::min(begin + kBatch, size);
+            const std::size_t end = std::min(begin + kScatterBatch, size);
             if (!add_batch(begin, end, rows)) return false;
             begin = end;
             if (begin >= pause) {
@@ -74,9 +70,6 @@ class SortedScatter {
     }
 
   private:
-    static constexpr std::size_t kBatch = 512;
-    static constexpr std::size_t kCachedBytes = std::size_t{1} << 20;
-
     template <class Rows>
     bool add_batch(std::size_t begin, std::size_t end, Rows rows) {
         constexpr bool all = std::same_as<Rows, AllRows>;
@@ -132,7 +125,7 @@ class SortedScatter {
         const std::size_t segment = static_cast<std::size_t>(id);
         source_ = {grad_.row(segment) + first_column_, scale_(run_end_ - i), 0};  // mutant: scale
         if (run_end_ == i + 1) {
-            const std::size_t most = std::min({kBatch, indices_.size() - i, grad_.rows - segment});
+            const std::size_t most = std::min({kScatterBatch, indices_.size() - i, grad_.rows - segment});
             const std::size_t count = count_singles(segment_ids_, i, most);
             singles_ = count < kFewSingles ? 0 : count;
             if (singles_ > 0) {
@@ -192,11 +185,11 @@ class SortedScatter {
     std::size_t singles_ = 0;  // those of one entry that are still to be added
     Source<T> source_{};       // of the run in hand, or of the first of these
     std::size_t source_count_ = 0;
-    std::size_t known_ = 0;             // targets that were looked up
-    std::uint16_t before_[kBatch + 1];  // each entry of a batch: own targets
-    Source<T> sources_[kBatch];
-    const T* rows_[kBatch];
-    T* targets_[kBatch + kPrefetchDistance];
+    std::size_t known_ = 0;                    // targets that were looked up
+    std::uint16_t before_[kScatterBatch + 1];  // each entry of a batch: own targets
+    Source<T> sources_[kScatterBatch];
+    const T* rows_[kScatterBatch];
+    T* targets_[kScatterBatch + kPrefetchDistance];
 };
 
 }  // namespace gradbag

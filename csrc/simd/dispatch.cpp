@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/thresholds.hpp"
 #include "simd/levels.hpp"
 
 namespace gradbag {
@@ -58,10 +59,10 @@ const simd::AllLoops& chosen_loops() {
 const char* simd_level() { return kNames[static_cast<int>(chosen_level())]; }
 
 void stream_zeros(void* to, std::size_t bytes) {
-    constexpr std::size_t line = 64;
     auto* const begin = static_cast<std::uint8_t*>(to);
-    const std::size_t before = std::min(bytes, (line - reinterpret_cast<std::uintptr_t>(to) % line) % line);
-    const std::size_t lines = (bytes - before) / line * line;
+    const std::size_t before =
+        std::min(bytes, (kLineBytes - reinterpret_cast<std::uintptr_t>(to) % kLineBytes) % kLineBytes);
+    const std::size_t lines = (bytes - before) / kLineBytes * kLineBytes;
     std::memset(begin, 0, before);
     chosen_loops().zeros_past_caches(begin + before, lines);
     std::memset(begin + before + lines, 0, bytes - before - lines);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 
 // The loops over columns in which the time of every segment kernel is spent, compiled for several instruction
@@ -11,10 +12,6 @@ namespace gradbag {
 
 // TensorFlow adds rows in groups of eight.
 inline constexpr std::size_t kBlockRows = 8;
-
-// How many rows before its use a row is asked for: enough to hide a trip to memory behind the sums of the
-// rows in between.
-inline constexpr std::size_t kPrefetchDistance = 16;
 
 // What becomes of a sum before it is stored.
 enum class Finish : std::uint8_t { none, multiply, divide };
@@ -108,16 +105,12 @@ const RowLoops<T>& row_loops();
 // Fills memory with zeros past the caches: for what is larger than they are.
 void stream_zeros(void* to, std::size_t bytes);
 
-// Outputs from this size on are written past the caches, where they would only push out what is read.
-inline constexpr std::size_t kStreamedBytes = std::size_t{8} << 20;
-
 // Whether rows of an output may be written past the caches: only whole cache lines are worth it.
 template <Lane T>
 bool may_stream(const T* data, std::size_t rows, std::size_t columns) {
-    constexpr std::size_t line = 64;
     const std::size_t row_bytes = columns * sizeof(T);
-    return rows * row_bytes >= kStreamedBytes && row_bytes % line == 0 &&
-           reinterpret_cast<std::uintptr_t>(data) % line == 0;
+    return rows * row_bytes >= kStreamedBytes && row_bytes % kLineBytes == 0 &&
+           reinterpret_cast<std::uintptr_t>(data) % kLineBytes == 0;
 }
 
 // "baseline", "avx2" or "avx512".

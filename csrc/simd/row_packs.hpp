@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/constants.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "simd/row_loops.hpp"
 
@@ -28,6 +30,7 @@ struct Columns {
     using A = Accumulator<T>;
     using P = Pack<A, Bytes>;
     static constexpr std::size_t lanes = PackOf<A, Bytes>::lanes;
+    static constexpr bool is_narrow = Bytes < Level::template bytes_for<T>;
 
     [[gnu::always_inline]] static P load(const T* from) {
         P pack;
@@ -83,18 +86,18 @@ struct Columns {
 };
 
 [[gnu::always_inline]] inline void prefetch_row(const void* row, std::size_t bytes) {
-    constexpr std::uintptr_t line = 64;
     const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(row);
     const std::uintptr_t end = begin + bytes;
-    for (std::uintptr_t at = begin / line * line; at < end; at += line) {
+    for (std::uintptr_t at = begin / kLineBytes * kLineBytes; at < end; at += kLineBytes) {
         __builtin_prefetch(reinterpret_cast<const void*>(at));
     }
 }
 
-// Which rows are asked for early, and how much of each: of a long row the hardware guesses the rest.
+// Which rows are asked for early, and how much of each.
 class Ahead {
   public:
-    explicit Ahead(std::size_t row_bytes) : bytes_(row_bytes < kLongest ? row_bytes : kLongest) {}
+    explicit Ahead(std::size_t row_bytes)
+        : bytes_(row_bytes < kPrefetchedBytes ? row_bytes : kPrefetchedBytes) {}
 
     // `Known` bytes are part of the row for certain.
     template <std::size_t Known, class T>
@@ -103,21 +106,19 @@ class Ahead {
         const auto begin = reinterpret_cast<std::uintptr_t>(row[kPrefetchDistance]);
         // A loop of known length: to count lines took longer than to ask for one too many.
 #pragma GCC unroll 16
-        for (std::size_t at = 0; at < Known; at += kLine) prefetch_line(begin + at);
-        for (std::size_t at = (Known + kLine - 1) / kLine * kLine; at < bytes_; at += kLine) {
+        for (std::size_t at = 0; at < Known; at += kLineBytes) prefetch_line(begin + at);
+        for (std::size_t at = (Known + kLineBytes - 1) / kLineBytes * kLineBytes; at < bytes_;
+             at += kLineBytes) {
             prefetch_line(begin + at);
         }
         // The last line, unless rows are whole lines: which they all are or none is, so that it is guessed.
-        if (bytes_ % kLine != 0 || begin % kLine != 0) prefetch_line(begin + bytes_ - 1);
+        if (bytes_ % kLineBytes != 0 || begin % kLineBytes != 0) prefetch_line(begin + bytes_ - 1);
     }
 
     std::size_t distance() const { return kPrefetchDistance; }
     std::size_t bytes() const { return bytes_; }
 
   private:
-    static constexpr std::size_t kLongest = 1024;
-    static constexpr std::size_t kLine = 64;
-
     [[gnu::always_inline]] static void prefetch_line(std::uintptr_t at) {
         __builtin_prefetch(reinterpret_cast<const void*>(at));
     }
@@ -129,9 +130,18 @@ class Ahead {
 // that the one before it has too, and gives them the same values once more.
 struct Tile {
     std::size_t column;
-    std::size_t last;  // where the last pack begins, counted from `column`
+    std::size_t last;  // where the last of several packs begins, counted from `column`
     std::size_t slot;  // of the first pack among carried sums
 };
+
+// A tile of packs that are narrower than they could be is a whole row, and several packs of two lanes are
+// three columns. The compiler is told, or rows of three 16-bit numbers would take a third longer. Number by
+// number: to load two at once would wait for the stores of both.
+template <class C>
+[[gnu::always_inline]] inline Tile known_tile(const Tile& tile) {
+    return {C::is_narrow ? 0 : tile.column, C::is_narrow && C::lanes == 2 ? 1 : tile.last,
+            C::is_narrow ? 0 : tile.slot};
+}
 
 // Where the columns of a tile begin in a row. Of many packs as one pointer, for certain: otherwise the
 // compiler computes the place of each pack in a row beforehand, and has more of them than registers.
@@ -144,9 +154,35 @@ template <std::size_t Packs, class T>
     return from;
 }
 
-template <std::size_t Packs, std::size_t Lanes>
+// Calls body(pack) for a number of packs. Unrolled, or an array of them would not stay in registers; and
+// whoever calls it is flattened, so that bodies are inlined before registers are given out.
+template <std::size_t Packs, std::invocable<std::size_t> Body>
+[[gnu::always_inline]] inline void for_packs(const Body& body) {
+#pragma GCC unroll 16
+    for (std::size_t pack = 0; pack < Packs; ++pack) body(pack);
+}
+
+template <class C, std::size_t Packs>
 [[gnu::always_inline]] inline std::size_t pack_offset(const Tile& tile, std::size_t pack) {
-    return pack + 1 < Packs ? pack * Lanes : tile.last;  // mutant: last pack
+    return pack > 0 && pack + 1 == Packs ? tile.last : pack * C::lanes;  // mutant: last pack
+}
+
+// Calls body(pack, offset) for each pack of a tile, with where its columns begin.
+template <class C, std::size_t Packs, std::invocable<std::size_t, std::size_t> Body>
+[[gnu::always_inline]] inline void for_packs(const Tile& tile, const Body& body) {
+    for_packs<Packs>([&](std::size_t pack) { body(pack, pack_offset<C, Packs>(tile, pack)); });
+}
+
+// Calls visit(bytes, packs), both constants, with the packs that cover a row of at most `Most` of them.
+// Columns fewer than a pack has lanes are covered by narrower packs, of which two are always enough.
+template <class A, std::size_t Bytes, std::size_t Most, class Visit>
+[[gnu::always_inline]] inline void with_packs(std::size_t columns, const Visit& visit) {
+    constexpr std::size_t lanes = PackOf<A, Bytes>::lanes;
+    if constexpr (lanes > 1) {
+        if (columns < lanes) return with_packs<A, Bytes / 2, 2>(columns, visit);
+    }
+    with_constant<1, Most>((columns + lanes - 1) / lanes,
+                           [&](auto packs) { visit(Constant<Bytes>{}, packs); });
 }
 
 }  // namespace gradbag::simd

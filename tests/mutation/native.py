@@ -73,10 +73,10 @@ class NativeBuild:
     def _copy_sources(self) -> None:
         """Write what differs and nothing else, so that only that is compiled again."""
         wanted = {"CMakeLists.txt": (self.root / "CMakeLists.txt").read_text(encoding="utf-8")}
-        for path in (self.root / "csrc").rglob("*.[ch]pp"):
+        for path in (self.root / "csrc").rglob("*.[ch]*"):
             wanted[path.relative_to(self.root).as_posix()] = path.read_text(encoding="utf-8")
         wanted.update(self.changed)
-        for path in list(self.source.rglob("*.[ch]pp")):
+        for path in list(self.source.rglob("*.[ch]*")):
             if path.relative_to(self.source).as_posix() not in wanted:
                 path.unlink()
         for name, text in wanted.items():

@@ -166,12 +166,14 @@ def sparse_slice_grad(backprop_val_grad: Any, input_indices: Any, input_start: A
 
     The two lists of places are walked together, so the kept entries must come in the same order in both.
     """
-    moved = np.concatenate([input_indices - input_start, output_indices])
+    from_start = input_indices - input_start
+    exact = ((from_start > input_indices) == (input_start < 0)).all(1)  # what int64 does not hold wraps around
+    moved = np.concatenate([from_start, output_indices])
     keys = np.unique(moved, axis=0, return_inverse=True)[1].reshape(-1) if moved.size else np.zeros(len(moved), int)
     wanted = keys[len(input_indices) :].tolist()
     matched: list[int] = []
     for place, key in enumerate(keys[: len(input_indices)].tolist()):
-        if len(matched) < len(wanted) and key == wanted[len(matched)]:  # mutant: next key
+        if exact[place] and len(matched) < len(wanted) and key == wanted[len(matched)]:  # mutant: next key
             matched.append(place)
     if len(matched) < len(wanted):  # mutant: all matched
         raise Fault("unmatched", "output_indices", (len(matched),))
