@@ -7,6 +7,7 @@ namespace gradbag {
 void bind_segment_reduce(nanobind::module_& m);
 void bind_segment_grad(nanobind::module_& m);
 void bind_segment_grad_compact(nanobind::module_& m);
+void bind_bags(nanobind::module_& m);
 void bind_fill_empty_rows(nanobind::module_& m);
 void bind_fill_empty_rows_grad(nanobind::module_& m);
 void bind_slice(nanobind::module_& m);

@@ -22,6 +22,7 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_segment_reduce(m);
     gradbag::bind_segment_grad(m);
     gradbag::bind_segment_grad_compact(m);
+    gradbag::bind_bags(m);
     gradbag::bind_fill_empty_rows(m);
     gradbag::bind_fill_empty_rows_grad(m);
     gradbag::bind_slice(m);

@@ -87,8 +87,8 @@ NATIVE: dict[tuple[str, str], Edits] = {
         ),
     ],
     ("csrc/kernels/segment_groups.hpp", "segment_grad_compact"): [
-        ("scales_[i] = scale_of(segment)", "scales_[i] = scale_(0)", "all rows get the first scale"),
-        ("grad.row(segment)", "grad.row(0 * segment)", "all rows are the first"),
+        ("scales_[i] = scale_of(payload)", "scales_[i] = scale_of(0)", "all rows get the first scale"),
+        ("grad.row(scale_.segment(payload))", "grad.row(0 * payload)", "all rows are the first"),
     ],
     ("csrc/kernels/segment_scales.hpp", "segment_grad_compact"): [
         ("listed_[segment] = computed(segment)", "listed_[segment] = computed(0)", "long bags get the first scale"),
