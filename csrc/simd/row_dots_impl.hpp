@@ -10,21 +10,23 @@
 // Inner products of rows.
 namespace gradbag::simd {
 
-// The sum of lanes, one half added to the other until one is left.
-template <class A>
-[[gnu::always_inline]] inline A folded(A (&lanes)[kDotLanes]) {
-#pragma GCC unroll 4
-    for (std::size_t half = kDotLanes / 2; half > 0; half /= 2) {
-#pragma GCC unroll 8
-        for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+// The sum of lanes, the upper half added to the lower until one is left.
+template <class A, std::size_t Bytes>
+[[gnu::always_inline]] inline A folded(Pack<A, Bytes> pack) {
+    if constexpr (Bytes == sizeof(A)) {
+        return pack[0];
+    } else {
+        Pack<A, Bytes / 2> halves[2];
+        std::memcpy(halves, &pack, sizeof(pack));
+        return folded<A, Bytes / 2>(halves[0] + halves[1]);
     }
-    return lanes[0];
 }
 
 template <class Level, Lane T, bool Prefetch>
 void dot_pairs(const RowDots<T>& all) {
     using A = Accumulator<T>;
-    using C = Columns<Level, T, Level::template bytes_for<T>>;
+    constexpr std::size_t bytes = Level::template bytes_for<T>;
+    using C = Columns<Level, T, bytes>;
     constexpr std::size_t packs = kDotLanes / C::lanes;
     [[maybe_unused]] const Ahead ahead(all.columns * sizeof(T));
     [[maybe_unused]] const T* const* const known = all.right + all.upcoming;
@@ -42,10 +44,20 @@ void dot_pairs(const RowDots<T>& all) {
                 sum[p] += C::load(left + at) * C::load(right + at);
             }
         }
-        A lanes[kDotLanes];
-        std::memcpy(lanes, sum, sizeof(lanes));
-        for (std::size_t c = whole; c < columns; ++c) lanes[c - whole] += widen(left[c]) * widen(right[c]);
-        all.output[i] = narrow<T>(folded(lanes));
+        if (whole < columns) {
+            A lanes[kDotLanes];
+            std::memcpy(lanes, sum, sizeof(lanes));
+            for (std::size_t c = whole; c < columns; ++c) {
+                lanes[c - whole] += widen(left[c]) * widen(right[c]);
+            }
+            std::memcpy(sum, lanes, sizeof(lanes));
+        }
+#pragma GCC unroll 4
+        for (std::size_t half = packs / 2; half > 0; half /= 2) {
+#pragma GCC unroll 4
+            for (std::size_t p = 0; p < half; ++p) sum[p] += sum[p + half];
+        }
+        all.output[i] = narrow<T>(folded<A, bytes>(sum[0]));
     }
 }
 

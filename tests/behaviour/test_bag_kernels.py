@@ -217,7 +217,7 @@ import os, sys, pytest
 os.environ["GRADBAG_SIMD"] = {level!r}
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", {__file__!r}, "-k", "bodies and one-thread"]))
 """
-    ran = python(program)
+    ran = python(program, seconds=600)
     assert ran.returncode == 0, ran.stdout
 
 

@@ -112,6 +112,29 @@ NATIVE: dict[tuple[str, str], Edits] = {
     ("csrc/kernels/combiner.hpp", "segment_grad"): [
         ("std::sqrt(static_cast<double>(count))", "static_cast<double>(count)", "sqrt_n is mean"),
     ],
+    ("csrc/kernels/bag_begins.hpp", "bags"): [
+        ("bag == 0 ? 1 : entries + 1", "bag == 0 ? 2 : entries + 1", "the first bag may begin with the second entry"),
+        ("bag == 0 ? 1 : entries + 1", "bag == 0 ? 1 : entries", "no bag at the end may be empty"),
+        ("if (begin < before)", "if (begin <= before && bag > 0)", "no bag may be empty"),
+        ("most + 1) - 1;", "most + 1);", "the first of several counts as alone"),
+    ],
+    ("csrc/kernels/bag_weights.hpp", "bags"): [
+        ("? weight * weight : weight;", "? weight : weight;", "weights are not squared"),
+        ("by == A{0} ? A{0}", "by == A{0} ? widen(from[i])", "weights that cancel are not zero"),
+    ],
+    ("csrc/kernels/bag_reduce.hpp", "bags"): [
+        ("clear_rows(output, bag, bag + 1);", ";", "empty bags are not cleared"),
+        ("cancelled_ |= run.factor == A{0};", "", "what weights cancel is divided by zero"),
+        ("divisor_ = WeightDivisor<A>(combiner_);", "", "a bag is divided by the weights of those before it, too"),
+    ],
+    ("csrc/kernels/bag_grad.hpp", "bags"): [
+        ("static_cast<std::size_t>(bags_[entry])", "0 * entry", "all entries get the gradient of the first bag"),
+        ("checked(load_once(&ids[i]), rows,", "checked(load_once(&ids[i]), rows + 1,", "one id too many is allowed"),
+    ],
+    ("csrc/kernels/bag_dot.hpp", "bags"): [
+        ("while (bags.end(bag) <= i) ++bag;", "", "all entries belong to the first bag"),
+        ("inputs{2, 3}", "inputs{1, 3}", "faults of ids are told about the table"),
+    ],
     ("csrc/kernels/fill_empty_rows.hpp", "fill_empty_rows"): [
         ("{0, position, fault_column}", "{0, position, -1}", "faults do not name the column"),
     ],
@@ -225,6 +248,9 @@ NATIVE: dict[tuple[str, str], Edits] = {
             "rows of a compact gradient are not scaled",
         ),
         ("++row, output += columns", "++row", "bags of one are written over the first"),
+    ],
+    ("csrc/simd/row_dots_impl.hpp", "loops_baseline"): [
+        ("std::memcpy(sum, lanes, sizeof(lanes));", "", "columns after the last sixteen are left out"),
     ],
     ("csrc/simd/row_scatter_impl.hpp", "loops_baseline"): [
         (
