@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "core/types.hpp"
-#include "simd/row_loops.hpp"
 #include "simd/row_dots_impl.hpp"
+#include "simd/row_loops.hpp"
 #include "simd/row_packs.hpp"
 #include "simd/row_scatter_impl.hpp"
 #include "simd/row_sums_impl.hpp"
