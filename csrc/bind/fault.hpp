@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
+
 #include "call/abi.h"
 
 namespace nb = nanobind;
@@ -10,11 +12,9 @@ namespace gradbag {
 
 // To Python a fault is a plain tuple: (kind, input, position, column, value, low, high).
 inline nb::tuple as_tuple(const gradbag_fault& fault) {
-    const char* const kind = fault.kind == GRADBAG_RANGE   ? "range"
-                             : fault.kind == GRADBAG_ORDER ? "order"
-                                                           : "unmatched";
-    return nb::make_tuple(kind, fault.input, fault.position, fault.column, fault.value, fault.low,
-                          fault.high);
+    constexpr std::array kinds{"range", "order", "unmatched", "homeless"};
+    return nb::make_tuple(kinds.at(fault.kind), fault.input, fault.position, fault.column, fault.value,
+                          fault.low, fault.high);
 }
 
 }  // namespace gradbag

@@ -1,6 +1,4 @@
 #define GRADBAG_FILLS_NUMPY_TABLE
-#include "bind/numpy.hpp"
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "bind/fault.hpp"
+#include "bind/numpy.hpp"
 #include "bind/parts.hpp"
 #include "bind/settings.hpp"
 #include "call/kernel.hpp"
@@ -20,13 +19,14 @@ namespace gradbag {
 
 namespace {
 
-// The arrays of a call from Python. Nothing is converted: a converted output would be a copy, and the caller's
-// array would stay as it was.
+// The arrays of a call from Python. Nothing is converted: a converted output would be a copy, and the
+// caller's array would stay as it was.
 class Arguments {
   public:
     // An array for each argument of the kernel, a list of them for a list, None for what is left out.
     Arguments(const Kernel& kernel, const nb::list& values) {
-        if (nb::len(values) != kernel.arguments.size()) throw std::invalid_argument("too few or too many arrays");
+        if (nb::len(values) != kernel.arguments.size())
+            throw std::invalid_argument("too few or too many arrays");
         for (std::size_t place = 0; place < kernel.arguments.size(); ++place) {
             const ArgumentForm& form = kernel.arguments[place];
             const nb::object value = values[place];
@@ -40,7 +40,8 @@ class Arguments {
                 add(form, value.ptr());
             }
         }
-        // Shapes are copied, since another thread may change an array's, and only now will none be moved again.
+        // Shapes are copied, since another thread may change an array's, and only now will none be moved
+        // again.
         const std::intptr_t* shape = shapes_.data();
         for (gradbag_array& array : arrays_) {
             array.shape = shape;
@@ -54,7 +55,8 @@ class Arguments {
 
   private:
     void add(const ArgumentForm& form, PyObject* value) {
-        if (!PyArray_CheckExact(value) || !lies_ready(value)) throw nb::type_error("a kernel takes plain arrays");
+        if (!PyArray_CheckExact(value) || !lies_ready(value))
+            throw nb::type_error("a kernel takes plain arrays");
         PyArrayObject* const array = as_array(value);
         const auto axes = static_cast<std::size_t>(PyArray_NDIM(array));
         const auto item_size = static_cast<std::size_t>(PyArray_ITEMSIZE(array));
@@ -85,13 +87,9 @@ nb::object judged(gradbag_status status, const gradbag_fault& fault) {
     return nb::none();
 }
 
-struct FreePlan {
-    void operator()(gradbag_plan* plan) const { gradbag_free_plan(plan); }
-};
-
 // What a counting kernel found out, for the kernel that fills.
 struct HeldPlan {
-    std::unique_ptr<gradbag_plan, FreePlan> plan;
+    OwnedPlan plan;
 
     nb::tuple sizes() const { return nb::tuple(nb::cast(plan->plan.sizes)); }
 };
@@ -106,7 +104,7 @@ nb::object count(const Kernel* kernel, const nb::list& arrays, const nb::tuple& 
     gradbag_fault fault{};
     const gradbag_status status = unlocked([&] { return gradbag_count(kernel, &arguments, &made, &fault); });
     nb::object problem = judged(status, fault);
-    return made == nullptr ? problem : nb::cast(HeldPlan{std::unique_ptr<gradbag_plan, FreePlan>(made)});
+    return made == nullptr ? problem : nb::cast(HeldPlan{OwnedPlan(made)});
 }
 
 nb::object fill(const Kernel* kernel, const HeldPlan* plan, const nb::list& arrays, const nb::tuple& values) {

@@ -72,8 +72,8 @@ bool push_size(std::int64_t size, std::vector<std::intptr_t>& sizes) {
     return true;
 }
 
-// Whether a kernel did its work. What it found wrong, or lacked, the Python way meets again and has words for;
-// an interruption does not come again.
+// Whether a kernel did its work. What it found wrong, or lacked, the Python way meets again and has words
+// for; an interruption does not come again.
 template <class Work>
 bool run_kernel(bool locked, Work work) {
     gradbag_status status{};
@@ -95,10 +95,6 @@ const gradbag_kernel* kernel_named(const std::string& name, std::size_t argument
     return found;
 }
 
-struct FreePlan {
-    void operator()(gradbag_plan* plan) const { gradbag_free_plan(plan); }
-};
-
 }  // namespace
 
 // A call on its way.
@@ -110,7 +106,7 @@ struct Shortcut::Call {
     std::size_t inputs_passed = 0;
     std::vector<std::intptr_t> output_sizes;
     std::vector<nb::object> outputs;
-    std::unique_ptr<gradbag_plan, FreePlan> plan;
+    OwnedPlan plan;
     gradbag_fault fault;
     std::size_t touched = 0;  // bytes
     bool locked = true;       // so few that the interpreter is kept
@@ -246,12 +242,13 @@ bool Shortcut::count(PyObject* values, Call& call) const {
     if (plan_ != nullptr) {
         std::size_t scratch = 0;
         for (const std::size_t slot : slots_.scratch) {
-            if (!add_bytes(gradbag_array{nullptr, &call.sizes[slot], 1, 8}, most_bytes, scratch)) return false;
+            if (!add_bytes(gradbag_array{nullptr, &call.sizes[slot], 1, 8}, most_bytes, scratch))
+                return false;
         }
         const gradbag_arguments arguments{call.passed.data(), counts_.data(), settings_.data()};
         gradbag_plan* made = nullptr;
-        const bool counted = run_kernel(
-            call.locked, [&] { return gradbag_count(plan_, &arguments, &made, &call.fault); });
+        const bool counted =
+            run_kernel(call.locked, [&] { return gradbag_count(plan_, &arguments, &made, &call.fault); });
         call.plan.reset(made);
         if (!counted) return false;
         for (const std::int64_t size : made->plan.sizes) {
@@ -282,8 +279,8 @@ bool Shortcut::allocate(Call& call) const {
         if (!add_bytes(gradbag_array{nullptr, &call.sizes[slot], 1, 8}, most_bytes, total)) return false;
     }
     for (const OutputForm& output : outputs_) {
-        gradbag_array array{nullptr, call.output_sizes.data() + call.output_sizes.size(),
-                            output.slots.size(), output.item_size};
+        gradbag_array array{nullptr, call.output_sizes.data() + call.output_sizes.size(), output.slots.size(),
+                            output.item_size};
         for (const std::size_t slot : output.slots) call.output_sizes.push_back(call.sizes[slot]);
         if (!add_bytes(array, most_bytes, total)) return false;
         call.passed.push_back(array);
@@ -310,7 +307,8 @@ bool Shortcut::apart(const Call& call) const {
     const auto begin = [](const gradbag_array& array) { return static_cast<const std::byte*>(array.data); };
     const auto end = [&](const gradbag_array& array) {
         std::size_t bytes = array.item_size;
-        for (std::size_t axis = 0; axis < array.axes; ++axis) bytes *= static_cast<std::size_t>(array.shape[axis]);
+        for (std::size_t axis = 0; axis < array.axes; ++axis)
+            bytes *= static_cast<std::size_t>(array.shape[axis]);
         return begin(array) + bytes;
     };
     for (std::size_t place = 0; place < inputs_.size(); ++place) {

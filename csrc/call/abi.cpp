@@ -77,7 +77,8 @@ void gradbag_free_plan(gradbag_plan* plan) { delete plan; }
 gradbag_status gradbag_fill(const gradbag_kernel* kernel, const gradbag_plan* plan,
                             const gradbag_arguments* arguments, gradbag_fault* fault) {
     return guarded(fault, [&] {
-        if (kernel->takes_plan != (plan != nullptr)) throw std::invalid_argument("a plan is missing, or one too many");
+        if (kernel->takes_plan != (plan != nullptr))
+            throw std::invalid_argument("a plan is missing, or one too many");
         kernel->run(plan == nullptr ? nullptr : &plan->plan, *arguments);
     });
 }

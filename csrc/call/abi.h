@@ -3,10 +3,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How to run a kernel on plain arrays, in C: what Python's binding, XLA's handler and whoever else calls kernels
-// stand on. A caller names a kernel ("segment_reduce__float32_int64_int64"), tells where its arrays lie and how
-// large they are, and gives its settings in the kernel's order. Kernels only fill: shapes, dtypes and memory are
-// the caller's business, and so are the words for what went wrong.
+// How to run a kernel on plain arrays, in C: what Python's binding, XLA's handler and whoever else calls
+// kernels stand on. A caller names a kernel ("segment_reduce__float32_int64_int64"), tells where its arrays
+// lie and how large they are, and gives its settings in the kernel's order. Kernels only fill: shapes, dtypes
+// and memory are the caller's business, and so are the words for what went wrong.
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,15 +29,15 @@ typedef struct gradbag_setting {
 typedef struct gradbag_arguments {
     // Inputs and then outputs, in the kernel's order, the members of a list side by side.
     const gradbag_array* arrays;
-    // How many arrays each input or output is: 1, the length of a list, 0 for an optional one that is left out.
-    // Null if every one is 1.
+    // How many arrays each input or output is: 1, the length of a list, 0 for an optional one that is left
+    // out. Null if every one is 1.
     const size_t* counts;
     const gradbag_setting* settings;
 } gradbag_arguments;
 
 typedef enum gradbag_status {
     GRADBAG_OK = 0,
-    GRADBAG_FAULT,        // a value that was given is wrong: `fault` tells which
+    GRADBAG_FAULT,  // a value that was given is wrong: `fault` tells which
     GRADBAG_NO_MEMORY,
     GRADBAG_INTERRUPTED,  // by what the caller's own check for signals has thrown
     GRADBAG_ERROR,        // anything else: gradbag_last_error() has words
@@ -47,6 +47,7 @@ typedef enum gradbag_fault_kind {
     GRADBAG_RANGE = 0,  // `value` lies outside [low, high)
     GRADBAG_ORDER,      // `value` is smaller than the value before it, which is `low`
     GRADBAG_UNMATCHED,  // row `position` of the input has no counterpart
+    GRADBAG_HOMELESS,   // entry `position` belongs to no bag, for there are none
 } gradbag_fault_kind;
 
 typedef struct gradbag_fault {

@@ -23,7 +23,8 @@ inline std::size_t extent(const gradbag_array& array, std::size_t axis) {
 
 inline std::size_t elements(const gradbag_array& array, std::size_t first_axis = 0) {
     std::size_t product = 1;
-    for (std::size_t axis = first_axis; axis < array.axes; ++axis) product *= extent(array, axis);  // mutant: axes
+    for (std::size_t axis = first_axis; axis < array.axes; ++axis)
+        product *= extent(array, axis);  // mutant: axes
     return product;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -41,6 +42,11 @@ struct gradbag_plan {
 
 namespace gradbag {
 
+struct FreePlan {
+    void operator()(gradbag_plan* plan) const { gradbag_free_plan(plan); }
+};
+using OwnedPlan = std::unique_ptr<gradbag_plan, FreePlan>;
+
 using Kernel = gradbag_kernel;
 
 inline std::unordered_map<std::string, Kernel>& kernels() {
@@ -48,7 +54,8 @@ inline std::unordered_map<std::string, Kernel>& kernels() {
     return all;
 }
 
-// A family of kernels that adds itself when the program is loaded: `const Family name([] { define<...>(...); })`.
+// A family of kernels that adds itself when the program is loaded: `const Family name([] { define<...>(...);
+// })`.
 struct Family {
     template <class Define>
     explicit Family(Define define) {

@@ -8,6 +8,7 @@ enum class FaultKind {
     range,      // `value` lies outside [low, high)
     order,      // `value` is smaller than the value before it, which is `low`
     unmatched,  // row `position` of the input has no counterpart
+    homeless,   // entry `position` belongs to no bag, for there are none
 };
 
 // What a kernel throws about a value that it was given. The caller writes the message: it knows the names.

@@ -12,7 +12,8 @@ const Family family([] {
         return slice_plan(indices, start, size);  // mutant: arguments
     };
     // indices, values, shape, start, size
-    define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>("sparse_slice_plan", plan);
+    define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>(
+        "sparse_slice_plan", plan);
 
     const auto fill = [](const Plan& made, auto indices, auto values, auto shape, auto start, auto size,
                          auto... outputs) {

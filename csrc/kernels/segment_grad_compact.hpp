@@ -75,10 +75,7 @@ class RankingChoice {
 
 // sizes: the number of distinct indices. Independent of the type of the gradient.
 template <Index I, Index S>
-Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const I> indices,
-                               std::span<const S> segment_ids, const std::int32_t& dense_output_dim0) {
-    const std::int32_t rows = std::max(load_once(&dense_output_dim0), 0);  // mutant: dim0
-    const SegmentEntries<I, S> entries(indices, static_cast<std::size_t>(rows), segment_ids, grad.rows);
+Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, const SegmentEntries<I, S>& entries) {
     return entries.read_all([&]<class Word>(UnsortedEntries<Word> all) -> Plan {
         if constexpr (std::same_as<Word, std::uint32_t>) {
             const detail::RankingChoice ranking(all, grad);
@@ -93,6 +90,15 @@ Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const
         SegmentGroups groups = group_by_index(combiner, std::move(all), grad.rows);
         return {{static_cast<std::int64_t>(count_groups(groups.grouped))}, CompactWork(std::move(groups))};
     });
+}
+
+template <Index I, Index S>
+Plan segment_grad_compact_plan(Combiner combiner, GradRows grad, std::span<const I> indices,
+                               std::span<const S> segment_ids, const std::int32_t& dense_output_dim0) {
+    const std::int32_t rows = std::max(load_once(&dense_output_dim0), 0);  // mutant: dim0
+    return segment_grad_compact_plan(
+        combiner, grad,
+        SegmentEntries<I, S>(indices, static_cast<std::size_t>(rows), segment_ids, grad.rows));
 }
 
 template <Lane T, Index I>

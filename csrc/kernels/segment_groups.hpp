@@ -33,14 +33,14 @@ SegmentGroups group_by_index(Combiner combiner, UnsortedEntries<Word> all, std::
 }
 
 // Adds up the scaled gradient rows of groups, in the order of the entries and starting from +0, and rounds
-// once. One thread's work on consecutive groups, a batch at a time.
-template <Lane T, class Word>
+// once. One thread's work on consecutive groups, a batch at a time. The scales tell which row of the gradient
+// a payload means, too.
+template <Lane T, class Word, class Scales>
 class GroupSums {
   public:
     using A = Accumulator<T>;
 
-    GroupSums(Matrix<const T> grad, const GroupedEntries<Word>& entries, const SegmentScales<A>& scales,
-              bool stream)
+    GroupSums(Matrix<const T> grad, const GroupedEntries<Word>& entries, const Scales& scales, bool stream)
         : grad_(grad),
           entries_(entries),
           scale_(scales),
@@ -90,16 +90,18 @@ class GroupSums {
         const Word* const payloads = entries_.payloads.data() + begin;
         const std::size_t count = end - begin;
         // The first of a batch have nobody before them who would ask.
-        for (std::size_t i = 0; i < std::min(count, kPrefetchDistance); ++i) prefetch_(payloads[i]);
+        for (std::size_t i = 0; i < std::min(count, kPrefetchDistance); ++i) {
+            prefetch_(scale_.segment(payloads[i]));
+        }
         const auto list = [&](const auto& scale_of) {
             for (std::size_t i = 0; i < count; ++i) {
-                const std::size_t segment = static_cast<std::size_t>(payloads[i]);
-                rows_[i] = grad.row(segment);    // mutant: each row
-                scales_[i] = scale_of(segment);  // mutant: each scale
+                const std::size_t payload = static_cast<std::size_t>(payloads[i]);
+                rows_[i] = grad.row(scale_.segment(payload));  // mutant: each row
+                scales_[i] = scale_of(payload);                // mutant: each scale
             }
         };
         if (const A* const scales = scale_.listed()) {
-            list([scales](std::size_t segment) { return scales[segment]; });
+            list([scales](std::size_t payload) { return scales[payload]; });
         } else {
             list(scale_);
         }
@@ -123,7 +125,7 @@ class GroupSums {
 
     Matrix<const T> grad_;
     const GroupedEntries<Word>& entries_;
-    const SegmentScales<A>& scale_;
+    const Scales& scale_;
     const RowLoops<T>& loops_;
     RowPrefetch prefetch_;
     RunRows<T> all_;
@@ -134,21 +136,24 @@ class GroupSums {
 };
 
 // Makes the rows of all groups. `place(group, key)` says where the row of a group belongs.
+template <Lane T, class Word, class Scales, class Place>
+void sum_groups(Matrix<const T> grad, const GroupedEntries<Word>& grouped, const Scales& scales, bool stream,
+                Place place) {
+    const Pieces parts(grouped.size(), kPartEntries);
+    const std::size_t threads = threads_for(grouped.size() * std::max<std::size_t>(grad.columns, 1));
+    // Threads take the groups that begin in their part of the entries.
+    parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t) {
+        GroupSums sums(grad, grouped, scales, stream);
+        sums(grouped.groups_before(parts.begin(part)), grouped.groups_before(parts.end(part)), place);
+    });
+}
+
 template <Lane T, class Place>
 void sum_groups(Combiner combiner, Matrix<const T> grad, const SegmentGroups& groups, bool stream,
                 Place place) {
     const SegmentScales<Accumulator<T>> scales(combiner, groups.counts);
-    std::visit(
-        [&](const auto& grouped) {
-            const Pieces parts(grouped.size(), kPartEntries);
-            const std::size_t threads = threads_for(grouped.size() * std::max<std::size_t>(grad.columns, 1));
-            // Threads take the groups that begin in their part of the entries.
-            parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t) {
-                GroupSums sums(grad, grouped, scales, stream);
-                sums(grouped.groups_before(parts.begin(part)), grouped.groups_before(parts.end(part)), place);
-            });
-        },
-        groups.grouped);
+    std::visit([&](const auto& grouped) { sum_groups(grad, grouped, scales, stream, place); },
+               groups.grouped);
 }
 
 }  // namespace gradbag

@@ -26,12 +26,12 @@ namespace gradbag {
 
 namespace detail {
 
-// Looks up rows of a table by the indices of entries.
+// Looks up rows of a table by the indices of entries, which are this input of the kernel.
 template <Lane T, Index I>
 class RowLookup {
   public:
-    RowLookup(Matrix<const T> table, std::span<const I> indices)
-        : table_(table), indices_(indices), loops_(entry_loops<I>()) {}
+    RowLookup(Matrix<const T> table, std::span<const I> indices, int input = segment_input::indices)
+        : table_(table), indices_(indices), input_(input), loops_(entry_loops<I>()) {}
 
     std::size_t size() const { return indices_.size(); }
 
@@ -43,7 +43,7 @@ class RowLookup {
                                table_.rows};  // mutant: table rows
         if (loops_.find_rows(indices_.data() + begin, count, places, rows)) return count;
         for (std::size_t entry = begin; entry < end; ++entry) {
-            const Place place{segment_input::indices, entry};
+            const Place place{input_, entry};
             rows[entry - begin] = table_.row(checked(load_once(&indices_[entry]), table_.rows, place));
         }
         return end - begin;
@@ -54,8 +54,12 @@ class RowLookup {
   private:
     Matrix<const T> table_;
     std::span<const I> indices_;
+    int input_;
     const EntryLoops<I>& loops_;
 };
+
+// So many rows are looked up at once.
+inline constexpr std::size_t kBatch = kSumBatch;
 
 // Runs shorter than this are multiplied by the rounded reciprocal, longer ones divided.
 inline constexpr std::size_t kFirstDivided = 10;  // mutant: nine
@@ -65,8 +69,14 @@ template <Lane T>
 class Finisher {
   public:
     using A = Accumulator<T>;
+    static constexpr auto loop = &RowLoops<T>::sum;
 
     explicit Finisher(Combiner combiner) : combiner_(combiner) {}
+
+    // Where rows have weights there is more to do; see bag_reduce.hpp.
+    static constexpr const A* scales() { return nullptr; }
+    static constexpr void read_weights(std::size_t, std::size_t, std::size_t) {}
+    static constexpr void clear_cancelled(const Run<T>*, std::size_t, std::size_t) {}
 
     // A single row is copied: that keeps the sign of zero and the payload of a NaN.
     void operator()(std::size_t count, Run<T>& run) {
@@ -105,15 +115,16 @@ class Finisher {
 
 // The work of one thread on consecutive runs. Addresses of rows are looked up a batch at a time, so that the
 // sums know early which rows will come.
-template <Lane T, Index I>
+template <Lane T, Index I, class Finishing = Finisher<T>>
 class RunReducer {
   public:
-    RunReducer(Combiner combiner, const RowLookup<T, I>& lookup, bool stream, std::size_t begin)
-        : finish_(combiner),
+    template <class... Settings>
+    RunReducer(const RowLookup<T, I>& lookup, bool stream, std::size_t begin, Settings... settings)
+        : finish_(settings...),
           lookup_(lookup),
           loops_(row_loops<T>()),
           prefetch_(lookup.table()),
-          all_{rows_, nullptr, lookup.table().columns, 0, stream},
+          all_{rows_, finish_.scales(), lookup.table().columns, 0, stream},
           begin_(begin) {}
 
     // Combines entries [begin, end), which follow those of the call before, into one row.
@@ -124,15 +135,17 @@ class RunReducer {
         Run<T>& run = runs_[run_count_++];
         run.output = output;
         run.count = static_cast<std::uint32_t>(count);
+        finish_.read_weights(begin, end, begin - begin_);
         finish_(count, run);  // mutant: run count
     }
 
-    // If the entries from `begin` on are runs of one, copies the rows of some, at most `most`, to consecutive
-    // rows from `output` on. Returns how many. Not inlined: where runs are longer it would be in the way.
-    template <Index S>
-    [[gnu::noinline]] std::size_t copy_singles(std::span<const S> segment_ids, std::size_t begin,
-                                               std::size_t most, T* output) {
-        const std::size_t count = count_singles(segment_ids, begin, std::min(most, kBatch));
+    // If the entries from `begin` on are runs of one, which `alone` counts, copies the rows of some, at most
+    // `most`, to consecutive rows from `output` on. Returns how many. Not inlined: where runs are longer it
+    // would be in the way.
+    template <class Alone>
+    [[gnu::noinline]] std::size_t copy_singles(const Alone& alone, std::size_t begin, std::size_t most,
+                                               T* output) {
+        const std::size_t count = alone(begin, std::min(most, kBatch));
         if (count < kFewSingles) return 0;
         if (begin_ < begin) flush(begin);
         look_up(begin + count);
@@ -158,20 +171,22 @@ class RunReducer {
     // Combines what waits. Once more after the last.
     void flush(std::size_t end) {
         look_up(end);
-        loops_.sum(all_, runs_, run_count_);
+        sum(runs_, run_count_);
         run_count_ = 0;
         begin_ = end;
     }
 
   private:
-    static constexpr std::size_t kBatch = kSumBatch;
+    void sum(const Run<T>* runs, std::size_t count) {
+        (loops_.*Finishing::loop)(all_, runs, count);
+        finish_.clear_cancelled(runs, count, all_.columns);
+    }
 
     // More rows than a batch: partial sums are carried from one to the next.
     void reduce_long(std::size_t begin, std::size_t end, T* output) {
         Buffer<Accumulator<T>> carry(carry_size<T>(all_.columns));
         Run<T> run{output};
         run.carry = carry.data();
-        finish_(end - begin, run);
         const std::size_t rest = (end - begin) % kBlockRows;
         while (begin_ < end) {
             checkpoint();
@@ -181,12 +196,14 @@ class RunReducer {
             run.count = static_cast<std::uint32_t>(part);
             run.last = begin_ + part == end;
             look_up(begin_ + part);
-            loops_.sum(all_, &run, 1);
+            finish_.read_weights(begin_, begin_ + part, 0);
+            if (run.last) finish_(end - begin, run);
+            sum(&run, 1);
             begin_ += part;
         }
     }
 
-    Finisher<T> finish_;
+    Finishing finish_;
     const RowLookup<T, I>& lookup_;
     const RowLoops<T>& loops_;
     RowPrefetch prefetch_;
@@ -211,11 +228,14 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
     const bool cleared = output.rows / kClearedRows > entries;
     if (cleared) clear_all(output);
 
+    const auto alone = [&](std::size_t begin, std::size_t most) {
+        return count_singles(segment_ids, begin, most);
+    };
     // Threads take the runs that begin in their part of the entries.
     parallel_ranges(entries, data.columns, [&](std::size_t part, std::size_t part_end, std::size_t) {
         std::size_t begin = ids.first_edge(part, part_end);
         if (begin == part_end) return;
-        detail::RunReducer<T, I> reduce(combiner, lookup, stream, begin);
+        detail::RunReducer<T, I> reduce(lookup, stream, begin, combiner);
         std::size_t finished = ids.finished_before(begin);  // output rows below this one are complete
         RunEnds<S> ends(segment_ids, begin, part_end);
         while (begin < part_end) {
@@ -227,8 +247,7 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
             if (end == begin + 1) {
                 // Segments of one entry mostly come in company.
                 const std::size_t most = std::min(part_end - begin, output.rows - segment);
-                if (const std::size_t count =
-                        reduce.copy_singles(segment_ids, begin, most, output.row(segment))) {
+                if (const std::size_t count = reduce.copy_singles(alone, begin, most, output.row(segment))) {
                     begin += count;
                     finished = segment + count;
                     ends.skip_to(begin);

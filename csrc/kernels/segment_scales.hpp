@@ -144,6 +144,9 @@ class SegmentScales {
 
     A operator()(std::size_t segment) const { return listed() ? listed_[segment] : computed(segment); }
 
+    // The segment is the payload.
+    static std::size_t segment(std::size_t payload) { return payload; }
+
     // The scales of all segments, if each is asked for so often that they were computed beforehand.
     const A* listed() const { return listed_.size() > 0 ? listed_.data() : nullptr; }
 

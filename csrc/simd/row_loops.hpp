@@ -78,6 +78,21 @@ struct RowPairs {
     bool prefetch_targets;
 };
 
+// Inner products are added up in so many lanes.
+inline constexpr std::size_t kDotLanes = 16;
+
+// Pairs of rows whose inner products are wanted.
+template <Lane T>
+struct RowDots {
+    const T* const* left;
+    const T* const* right;
+    std::size_t count;
+    // How many right rows there are: those to come are asked for early. 0: none is.
+    std::size_t upcoming;
+    std::size_t columns;
+    T* output;
+};
+
 template <Lane T>
 std::size_t carry_size(std::size_t columns) {
     return columns + 256 / sizeof(Accumulator<T>);
@@ -96,6 +111,10 @@ struct RowLoops {
     void (*scatter)(const Scatter<T>& scatter);
     // The same where each row has one target and its scale is 1.
     void (*add)(const RowPairs<T>& pairs);
+    // The inner product of each pair, of fractions only: lane k adds the products of columns k, k + 16,
+    // k + 32, ... to zero, in this order and each rounded; then lanes 8 to 15 are added to lanes 0 to 7, of
+    // these 4 to 7 to 0 to 3, and so on. A last rounding makes the number of its type.
+    void (*dot)(const RowDots<T>& dots);
 };
 
 // Those of the chosen level.

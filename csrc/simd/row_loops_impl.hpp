@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/types.hpp"
+#include "simd/row_dots_impl.hpp"
 #include "simd/row_loops.hpp"
 #include "simd/row_packs.hpp"
 #include "simd/row_scatter_impl.hpp"
@@ -22,6 +23,7 @@ RowLoops<T> loops_of() {
         loops.scatter = add_rows<Level, T, Scattered<Level, T>, Scatter<T>>;
         loops.add = add_rows<Level, T, Added<Level, T>, RowPairs<T>>;
     }
+    if constexpr (!std::unsigned_integral<T>) loops.dot = dot_rows<Level, T>;
     return loops;
 }
 

@@ -18,6 +18,10 @@
 
 #include "core/grouped_entries.hpp"
 #include "core/sorted_entries.hpp"
+#include "kernels/bag_dot.hpp"
+#include "kernels/bag_grad.hpp"
+#include "kernels/bag_reduce.hpp"
+#include "kernels/bag_weights.hpp"
 #include "kernels/fill_empty_rows.hpp"
 #include "kernels/fill_empty_rows_grad.hpp"
 #include "kernels/segment_grad.hpp"
@@ -249,7 +253,7 @@ void test_slice() {
 // memory stays intact: the address sanitizer is the judge. There are few entries, so that calls are many, and
 // a kernel that reads again what it has checked before is likely to be caught between the two reads.
 template <class Call>
-void test_while_changing(Int64s& array, Call call) {
+void test_while_changing(std::span<std::int64_t> array, Call call) {
     const auto write = [&](std::int64_t value) {
         for (std::int64_t& element : array) *static_cast<volatile std::int64_t*>(&element) = value;
     };
@@ -299,6 +303,86 @@ void test_changing_indices(std::size_t rows, Int64s segment_ids) {
     });
 }
 
+void test_bags() {
+    const Floats values{1, 2, 3, 4, 5, 6};
+    const Int64s ids{2, 0, 1, 2};
+    const Int64s offsets{0, 2, 2};
+    const Floats weights{1, 3, 2, -2};
+    Floats output(6, 7.0f);
+    bag_reduce(Combiner::mean, table(values, 2), view(ids), view(offsets), view(weights),
+               into_table(output, 2));
+    expect(output == Floats{2, 3, 0, 0, 0, 0}, "empty bags are zero, and those whose weights cancel");
+    bag_reduce(Combiner::sum, table(values, 2), view(ids), view(offsets), view(Floats{}),
+               into_table(output, 2));
+    expect(output == Floats{6, 8, 0, 0, 8, 10}, "without weights rows are added");
+    Floats dots(4);
+    bag_dot(table(output, 2), table(values, 2), view(ids), view(offsets), std::span(dots));
+    expect(dots == Floats{78, 22, 64, 100}, "each entry has its inner product");
+    bag_normalize(Combiner::mean, view(weights), view(offsets), std::span(dots));
+    expect(dots == Floats{0.25f, 0.75f, 0, 0}, "weights are divided by the sum of their bag");
+}
+
+void test_bags_of_far_rows() {
+    const std::int64_t rows = std::int64_t{1} << 40;
+    const Int64s ids{rows - 1, 3, rows - 1};
+    const Int64s offsets{0, 1};
+    float nothing = 0;
+    const Matrix<const float> grad{&nothing, 2, 0};
+    for (const Floats& weights : {Floats{}, Floats{1, 2, 3}}) {
+        const Plan plan = bag_grad_compact_plan(Combiner::mean, GradRows{2, 0, true}, view(ids),
+                                                view(offsets), !weights.empty(), rows);
+        expect(plan.sizes[0] == 2, "two rows are named");
+        Int64s unique(2);
+        bag_grad_compact(plan, Combiner::mean, grad, view(weights), Matrix<float>{&nothing, 2, 0},
+                         std::span(unique));
+        expect(unique == Int64s{3, rows - 1}, "rows that need long words are in ascending order");
+    }
+}
+
+void test_changing_bags(std::size_t bags) {
+    const Floats data(8, 1.0f);
+    const Floats grad(bags, 1.0f);
+    const Floats ones(6, 1.0f);
+    Int64s ids(ones.size(), 1);
+    Int64s offsets(bags, 1);
+    offsets[0] = 0;
+    Floats pooled(bags);
+    Floats scattered(data.size());
+    Floats dots(ids.size());
+    const auto reduce = [&](const Floats& weights) {
+        bag_reduce(Combiner::mean, table(data, 1), view(ids), view(offsets), view(weights),
+                   into_table(pooled, 1));
+    };
+    const auto scatter = [&](const Floats& weights) {
+        bag_grad(Combiner::mean, table(grad, 1), view(ids), view(offsets), view(weights),
+                 into_table(scattered, 1));
+    };
+    const auto scatter_compact = [&](const Floats& weights) {
+        const Plan plan =
+            bag_grad_compact_plan(Combiner::mean, GradRows{bags, sizeof(float), true}, view(ids),
+                                  view(offsets), !weights.empty(), static_cast<std::int64_t>(data.size()));
+        Int64s unique(static_cast<std::size_t>(plan.sizes[0]));
+        Floats compact(unique.size());
+        bag_grad_compact(plan, Combiner::mean, table(grad, 1), view(weights), into_table(compact, 1),
+                         std::span(unique));
+    };
+    const auto dot = [&] {
+        bag_dot(table(grad, 1), table(data, 1), view(ids), view(offsets), std::span(dots));
+    };
+    // The first offset is 0 and stays.
+    for (const std::span<std::int64_t> changing : {std::span(ids), std::span(offsets).subspan(1)}) {
+        for (const Floats& weights : {Floats{}, ones}) {
+            test_while_changing(changing, [&] { reduce(weights); });
+            test_while_changing(changing, [&] { scatter(weights); });
+            test_while_changing(changing, [&] { scatter_compact(weights); });
+        }
+        test_while_changing(changing, dot);
+        std::ranges::fill(changing, 1);
+    }
+    test_while_changing(std::span(offsets).subspan(1),
+                        [&] { bag_normalize(Combiner::mean, view(ones), view(offsets), std::span(dots)); });
+}
+
 void test_changing_map() {
     const Floats grad(64, 1.0f);
     Int64s map(700, 1);
@@ -335,5 +419,8 @@ int main() {
     std::iota(singles.begin(), singles.end(), 0);
     test_changing_indices(700, singles);
     test_changing_map();
+    test_bags();
+    test_bags_of_far_rows();
+    test_changing_bags(6);
     std::puts("all kernels as expected");
 }

@@ -109,7 +109,8 @@ class Arrays {
 void pad(const gradbag_array& array, std::size_t room, std::int64_t value) {
     const auto rows = static_cast<std::size_t>(array.shape[0]);
     std::size_t columns = 1;
-    for (std::size_t axis = 1; axis < array.axes; ++axis) columns *= static_cast<std::size_t>(array.shape[axis]);
+    for (std::size_t axis = 1; axis < array.axes; ++axis)
+        columns *= static_cast<std::size_t>(array.shape[axis]);
     auto* to = static_cast<std::byte*>(array.data) + rows * columns * array.item_size;
     const std::size_t count = (room - rows) * columns;
     if (value == 0) {
@@ -150,10 +151,6 @@ std::vector<gradbag_setting> settings_of(const gradbag_kernel& kernel, const ffi
     return settings;
 }
 
-struct FreePlan {
-    void operator()(gradbag_plan* plan) const { gradbag_free_plan(plan); }
-};
-
 ffi::Error failure(gradbag_status status, const gradbag_fault& fault, std::string_view op) {
     const std::string words = std::string(op) + ": " + gradbag_last_error();
     switch (status) {
@@ -169,7 +166,8 @@ ffi::Error failure(gradbag_status status, const gradbag_fault& fault, std::strin
 }
 
 // Calls a kernel on XLA's buffers. Every op comes here: its attributes name the kernels, and tell which sizes
-// of the outputs are counted. Results are the inputs that are updated, the outputs, and the count if asked for.
+// of the outputs are counted. Results are the inputs that are updated, the outputs, and the count if asked
+// for.
 ffi::Error called(ffi::RemainingArgs inputs, ffi::RemainingRets results, const ffi::Dictionary& attributes) {
     using Integers = ffi::Span<const std::int64_t>;
     const auto op = attribute<std::string_view>(attributes, "op");
@@ -190,7 +188,7 @@ ffi::Error called(ffi::RemainingArgs inputs, ffi::RemainingRets results, const f
     }
     counts.insert(counts.end(), outputs, 1);
     const gradbag_arguments arguments{arrays.all.data(), counts.data(), settings.data()};
-    std::unique_ptr<gradbag_plan, FreePlan> made;
+    OwnedPlan made;
     std::vector<std::size_t> room(outputs);
     gradbag_fault fault{};
     if (!plan.empty()) {

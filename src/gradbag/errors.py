@@ -37,7 +37,7 @@ class CancelledError(Error):
     """A run was told to stop; nothing has changed."""
 
 
-Kind = Literal["range", "negative", "order", "unmatched", "rule", "shape"]
+Kind = Literal["range", "negative", "order", "unmatched", "homeless", "rule", "shape"]
 
 
 class Fault(Exception):
@@ -75,6 +75,8 @@ class Fault(Exception):
                 text = f"{place} == {shown(self.value)} follows {self.low}, but ids must not decrease"
             case "unmatched":
                 text = f"{place} is not found, in this order, among the rows it should come from"
+            case "homeless":
+                text = f"{place} belongs to no bag: offsets are empty"
             case "rule":
                 return f"{place} == {shown(self.value)} {self.hint}"
             case "shape":

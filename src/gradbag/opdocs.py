@@ -66,16 +66,43 @@ def runs_alone(op: Op) -> bool:
 
 def example_call(op: Op) -> str:
     """The example as a line of Python."""
-    lines = "".join(f"    {name}={value!r},\n" for name, value in op.example.inputs.items())
+    lines = "".join(
+        f"    {name}={name if name in op.example.after else repr(value)},\n"
+        for name, value in op.example.inputs.items()
+    )
     return f"gradbag.raw_ops.{op.name}(\n{lines})"
+
+
+def example_before(op: Op) -> list[str]:
+    """What must be there before the example: the arrays that it changes."""
+    return [
+        f"{name} = np.array({op.example.inputs[name]!r}, np.{_example_array(op, name).dtype})"
+        for name in op.example.after
+    ]
+
+
+def example_after(op: Op) -> list[str]:
+    """The arrays that the example has changed: their names, and what Python would print."""
+    return [
+        line
+        for name, value in op.example.after.items()
+        for line in (f">>> {name}", show(np.asarray(value, _example_array(op, name).dtype)))
+    ]
+
+
+def _example_array(op: Op, name: str) -> Any:
+    given = op.example.inputs
+    arrays = arguments.to_arrays(op, op.flat([given.get(n) for n in op.input_names]))
+    return op.grouped(arrays)[op.input_names.index(name)]
 
 
 def example_answer(op: Op) -> str:
     """The example's declared outputs, as Python would print them."""
     given = op.example.inputs
-    arrays = arguments.to_arrays(op, op.flat([given[name] for name in op.input_names]))
+    arrays = arguments.to_arrays(op, op.flat([given.get(name) for name in op.input_names]))
     attrs = attributes.normal(op, {name: given[name] for name in op.attr_defaults if name in given})
-    inferred = op.infer([a.shape for a in arrays], [dtypes.name_of(a.dtype) for a in arrays], attrs=attrs)
+    shapes = [None if a is None else a.shape for a in arrays]
+    inferred = op.infer(shapes, [None if a is None else dtypes.name_of(a.dtype) for a in arrays], attrs=attrs)
     answers = [
         np.asarray(op.example.outputs[a.name], dtypes.numpy_dtype(name))
         for a, (_, name) in zip(op.outputs, inferred, strict=True)
@@ -93,6 +120,8 @@ def show(value: Any) -> str:
 
 def gradient_text(op: Op) -> str:
     """Which inputs get a gradient, and which outputs it comes from."""
+    if op.updates:
+        return f"Changed in place, unless there is an error: {', '.join(op.example.after)}. There is no gradient."
     if op.rule is None or not op.differentiable:
         return "No input carries a gradient."
     return f"Gradients: {', '.join(op.differentiable)}, in reverse and forward mode, to any order."
@@ -121,7 +150,9 @@ def docstring(op: Op) -> str:
     parts.append(gradient_text(op))
     call = example_call(op)
     if runs_alone(op):
-        call = "\n".join([">>> import gradbag", ">>> " + call.replace("\n", "\n... "), example_answer(op)])
+        before = ["import gradbag", *(["import numpy as np"] if op.updates else []), *example_before(op)]
+        lines = [f">>> {line}" for line in before] + [">>> " + call.replace("\n", "\n... "), example_answer(op)]
+        call = "\n".join(line for line in [*lines, *example_after(op)] if line)
     parts.append("Example:\n    " + call.replace("\n", "\n    "))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -138,7 +169,11 @@ def markdown(op: Op) -> str:
     lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
     if op.sized_outputs:
         lines += [out_text(op).replace("out:", "`out`:", 1), ""]
-    example = [f">>> {example_call(op)}", example_answer(op)] if runs_alone(op) else [example_call(op)]
+    example = [example_call(op)]
+    if runs_alone(op):
+        shown = [f">>> {line}" for line in example_before(op)]
+        example = [*shown, f">>> {example_call(op)}", example_answer(op), *example_after(op)]
+        example = [line for line in example if line]
     lines += [gradient_text(op), "", "```python", *example, "```", ""]
     return "\n".join(lines)
 

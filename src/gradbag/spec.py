@@ -90,6 +90,7 @@ class Example:
     inputs: Inputs
     outputs: Inputs
     dtypes: Mapping[str, str] = field(default_factory=dict)  # type variables, where not the usual ones
+    after: Inputs = field(default_factory=dict)  # what the inputs are that the op updates
 
 
 @dataclass(frozen=True)
@@ -230,6 +231,13 @@ class Op:
     def is_linear(self) -> bool:
         """Whether it is linear in all inputs that carry a gradient: then its rule cannot depend on their values."""
         return set(self.linear) == set(self.differentiable)
+
+    def is_linear_without(self, absent: Iterable[int], count: int) -> bool:
+        """The same for a call of `count` arrays without the optional ones at some places."""
+        if self.is_linear or not self.optional_names:
+            return self.is_linear
+        left_out = {arg.name for place, arg in enumerate(self.flat_inputs(count)) if place in set(absent)}
+        return set(self.linear) == set(self.differentiable) - left_out
 
     @functools.cached_property
     def counted_words(self) -> tuple[str, ...]:
@@ -469,6 +477,8 @@ class Op:
                 )
         if set(self.example.outputs) != {a.name for a in self.outputs}:
             raise TypeError(f"{self.name}: the example must give every output")
+        if set(self.example.after) != {a.name for a in self.inputs if a.updates}:
+            raise TypeError(f"{self.name}: the example must tell what becomes of every input that is updated")
         for variable, names in self.types.items():
             for name in names:
                 if not is_dtype_name(name):

@@ -16,7 +16,7 @@ COLUMNS = pytest.mark.parametrize(("rank", "column"), [(1, 0), (3, 2), (4, 0)])
 
 
 def slice_grad(run: Any, place: int, start: int, found: int, rows: int, rank: int, column: int) -> Any:
-    """Of some entries the last is kept; in one dimension it lies at `place`, and is said to be `found` after `start`."""
+    """Of some entries the last is kept; in one dimension it lies at `place`, said to be `found` after `start`."""
     places = np.zeros((rows, rank), np.int64)
     places[:, 0] = np.arange(rows)
     output = places[-1:].copy()

@@ -33,8 +33,12 @@ class Combiner:
         return np.sqrt(wide) if self.power == 0.5 else wide**self.power  # mutant: root
 
     def weighed(self, weights: Array) -> Array:
-        """What the weights of a bag are added up as, for the divisor of a weighted sum."""
+        """What is added up of the weights of a bag, for the divisor of a weighted sum."""
         return weights * weights if self.power == 0.5 else weights
+
+    def rooted(self, total: Array) -> Array:
+        """That divisor, of what was added up."""
+        return np.sqrt(total) if self.power == 0.5 else total
 
 
 COMBINERS = {

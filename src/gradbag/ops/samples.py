@@ -176,3 +176,64 @@ def slice_gradients(rng: Rng) -> Iterator[Inputs]:
         kept = np.flatnonzero(np.array(inside, bool))
         places = {"input_indices": indices, "input_start": start, "output_indices": indices[kept] - start}
         yield {"backprop_val_grad": values(rng, len(kept)), **places}
+
+
+# ------------------------------------------------------------------ bags that begin at offsets
+def offset_bags(rng: Rng) -> Iterator[tuple[int, tuple[int, ...], Any, Any]]:
+    """Rows of the table, their further axes, ids and offsets."""
+    for rows, inner, lengths in [
+        (5, (3,), [1, 2, 3]),
+        (4, (2,), [0, 3, 0, 0, 1, 0]),  # empty bags first, last and between
+        (1, (4,), [9, 10, 2]),  # one row again and again, both sides of the reciprocal
+        (30, (2, 3), [7, 8, 9, 16, 17, 25]),  # every head of the blocked sum, two inner axes
+        (6, (), [2, 1]),
+        (6, (3,), [*(9 * [1]), 0, 2]),  # bags of one beside others
+        (3, (67,), [2, 5]),
+        (4, (0,), [1, 2]),
+        (4, (3,), []),
+        (4, (3,), [0, 0]),
+        (40, (2,), [130, 1, 300]),  # more rows than a batch
+    ]:
+        offsets = np.cumsum([0, *lengths])[:-1] if lengths else np.zeros(0, np.int64)
+        yield rows, inner, rng.integers(0, max(rows, 1), sum(lengths)), offsets
+
+
+def _weights(rng: Rng, count: int, number: int) -> Any:
+    """Of every second sample none; such as do not cancel, for there the derivative jumps."""
+    return None if number % 2 else rng.uniform(0.5, 2.0, count)
+
+
+def bag_lookups(rng: Rng) -> Iterator[Inputs]:
+    for number, (rows, inner, ids, offsets) in enumerate(offset_bags(rng)):
+        weights = _weights(rng, len(ids), number)
+        for combiner in ("sum", "mean", "sqrtn"):
+            table = values(rng, rows, *inner)
+            yield {"table": table, "ids": ids, "offsets": offsets, "weights": weights, "combiner": combiner}
+
+
+def bag_scatters(rng: Rng) -> Iterator[Inputs]:
+    for number, (rows, inner, ids, offsets) in enumerate(offset_bags(rng)):
+        weights = _weights(rng, len(ids), number)
+        for combiner in ("sum", "mean", "sqrtn"):
+            grad = values(rng, len(offsets), *inner)
+            entries = {"grad": grad, "ids": ids, "offsets": offsets, "weights": weights}
+            yield {**entries, "num_rows": rows, "combiner": combiner}
+
+
+def weight_gradients(rng: Rng) -> Iterator[Inputs]:
+    for rows, inner, ids, offsets in offset_bags(rng):
+        entries = {"ids": ids, "offsets": offsets}
+        yield {"grad": values(rng, len(offsets), *inner), "table": values(rng, rows, *inner), **entries}
+
+
+def weighted_bags(rng: Rng) -> Iterator[Inputs]:
+    for _, _, ids, offsets in offset_bags(rng):
+        for combiner in ("sum", "mean", "sqrtn"):
+            yield {"weights": rng.uniform(0.5, 2.0, len(ids)), "offsets": offsets, "combiner": combiner}
+
+
+def row_steps(rng: Rng) -> Iterator[Inputs]:
+    for rows, inner, count in [(5, (3,), 4), (1, (2,), 6), (6, (2, 3), 6), (4, (), 3), (3, (70,), 5), (4, (2,), 0)]:
+        grad = values(rng, count, *inner)
+        indices = rng.integers(0, rows, count)
+        yield {"table": values(rng, rows, *inner), "indices": indices, "grad": grad, "learning_rate": 0.1}

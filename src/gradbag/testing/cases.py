@@ -61,7 +61,7 @@ def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iter
             *((f"sample{k}", s) for k, s in enumerate(op.samples(rng))),
         ]
         for label, inputs in samples:
-            arrays = {a.name: _input(a, inputs[a.name], chosen.get(a.dtype, a.dtype)) for a in op.inputs}
+            arrays = {a.name: _input(a, inputs.get(a.name), chosen.get(a.dtype, a.dtype)) for a in op.inputs}
             given = {a.name: inputs[a.name] for a in op.attrs if a.name in inputs}
             given |= {v: chosen[v] for v in chosen if v in op.attr_defaults}  # an attribute that is a type variable
             given |= {a.name: cast(given[a.name], given["dtype"]) for a in op.attrs if a.kind == "tensor"}
@@ -69,6 +69,8 @@ def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iter
 
 
 def _input(arg: Arg, value: Any, name: str) -> Any:
+    if value is None and arg.optional:
+        return None
     return [cast(v, name) for v in value] if arg.many else cast(value, name)
 
 

@@ -45,7 +45,11 @@ def function_of(case: Case) -> tuple[Function, list[Any]]:
     op = case.op
     arrays = case.arrays
     named = zip(op.flat_inputs(len(arrays)), arrays, strict=True)
-    places = [p for p, (a, v) in enumerate(named) if a.name in op.differentiable and dtypes.is_differentiable(v.dtype)]
+    places = [
+        p
+        for p, (a, v) in enumerate(named)
+        if v is not None and a.name in op.differentiable and dtypes.is_differentiable(v.dtype)
+    ]
     call = getattr(raw_ops, op.name)
 
     def function(*values: Any) -> Any:

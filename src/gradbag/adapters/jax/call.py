@@ -68,6 +68,10 @@ class Call:
         return tuple(k for k, place in enumerate(self.free) if self.args[place].name in self.op.linear)
 
     @cached_property
+    def is_linear(self) -> bool:
+        return self.op.is_linear_without(self.absent, self.inputs)
+
+    @cached_property
     def moving(self) -> tuple[int, ...]:
         """The outputs that move with them."""
         return tuple(p for p, a in enumerate(self.op.outputs) if a.name in self.op.differentiable_outputs)

@@ -72,7 +72,7 @@ class OpPrimitives:
         places = [k for k, t in enumerate(tangents) if self._carries(call, k, t)]
         if not places:
             return outputs, moved
-        if self.op.is_linear:
+        if call.is_linear:
             # The rule cannot depend on the values, so the derivative is a primitive of its own, with a transpose.
             resting = [outputs[place] for place in call.resting]
             found = self.push.bind(*_replaced(primals, tangents, call.linear), *resting, call=call)
@@ -117,7 +117,7 @@ class OpPrimitives:
         given = [ad.instantiate_zeros(c) for c in cotangents]
         # Of several inputs in which an op is linear one by one, JAX asks for some, and knows the others.
         asked = [k for k, value in enumerate(free) if ad.is_undefined_primal(value)]
-        places = call.linear if self.op.is_linear else asked
+        places = call.linear if call.is_linear else asked
         pulled = dict(zip(places, self._pulled(given, free, resting, call, places), strict=True))
         return [pulled.get(k) if k in asked else None for k in range(len(free))]
 
@@ -137,7 +137,7 @@ class OpPrimitives:
                 pulled = pull(namespace, self.op, call.complete(outlines), outputs, whole, dict(call.attrs))
                 return [pulled[call.free[k]] for k in places]
             except SizeNotKnownError:
-                if not self.op.is_linear:
+                if not call.is_linear:
                     raise
                 # It is inside the rule: Python will know it when it runs.
         others = [value for k, value in enumerate(free) if k not in call.linear]

@@ -46,12 +46,12 @@ class Keeping:
     Places count the flat inputs first and then the outputs.
     """
 
-    def __init__(self, op: Op, inputs: int, by_size: bool) -> None:
+    def __init__(self, op: Op, inputs: int, absent: tuple[int, ...], by_size: bool) -> None:
         args = op.flat_inputs(inputs)
-        self.inputs = inputs
+        self.inputs, light = inputs, op.is_linear_without(absent, inputs)
         self.carries = [a.name in op.differentiable_outputs for a in op.outputs]
         linear = [arg.name in op.linear for arg in args]
-        self.shapes = [place for place, flag in enumerate((*linear, *self.carries)) if op.is_linear and flag]
+        self.shapes = [place for place, flag in enumerate((*linear, *self.carries)) if light and flag]
         self.sizes = op.flat_held(inputs) if by_size else []
         everything = range(inputs + len(op.outputs))
         self.tensors = [place for place in everything if place not in self.shapes and place not in self.sizes]
@@ -90,7 +90,7 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
     inputs there are; these; and the attributes.
     """
     names, defaults = list(op.attr_defaults), list(op.attr_defaults.values())
-    keeping = lru_cache(maxsize=64)(lambda inputs: Keeping(op, inputs, by_size))
+    keeping = lru_cache(maxsize=64)(lambda inputs, absent: Keeping(op, inputs, absent, by_size))
 
     def named(attrs: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(names, (*attrs, *defaults[len(attrs) :]), strict=True))
@@ -100,7 +100,8 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
         def forward(ctx: Any, keyset: Any, count: int, *values: Any) -> Any:
             inputs, attrs = values[:count], values[count:]
             answer = kernel(inputs, attrs) if keyset is None else _below(op, overload, keyset, inputs, attrs)
-            keeping(count).keep(ctx, inputs, (answer,) if op.result is None else answer, attrs)
+            absent = tuple([p for p, v in enumerate(inputs) if v is None]) if op.optional_names else ()
+            keeping(count, absent).keep(ctx, inputs, (answer,) if op.result is None else answer, attrs)
             return answer
 
         @staticmethod

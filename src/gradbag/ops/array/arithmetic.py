@@ -9,14 +9,12 @@ import numpy as np
 
 from ...dims import AnyShape
 from ...dtypes import COMPLEX, FLOAT, NUMBER, is_string
-from ...errors import Fault
-from ...spec import Arg, Example, Reject, op
+from ...spec import Arg, Example, Kernel, Reject, op
+from ..pooling import accumulator
 from .broadcasting import broadcast
 from .conjugates import conjugate
 from .operands import nonzero, signed, signed_pairs
-from .precision import wider
 from .samples import Rng, pairs
-from .sizes import agreed
 
 INEXACT = FLOAT + COMPLEX
 SIGNED = (*INEXACT, "int8", "int16", "int32", "int64")
@@ -93,15 +91,17 @@ def _lists(rng: Rng) -> Any:
 
 @op(
     "AddN",
-    inputs=[Arg("inputs", "T", "*_", "The arrays to add, all of one shape.", many=True)],
+    inputs=[Arg("inputs", "T", "*shape", "The arrays to add, all of one shape.", many=True)],
     outputs=[Arg("sum", "T", "*shape", "Their sum.")],
     types={"T": NUMBER},
+    kernel=Kernel("add_n"),
     linear=["inputs"],
     example=Example({"inputs": [[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]]}, {"sum": [111.0, 222.0]}),
     samples=_lists,
     rejects=[
         Reject(
-            {"inputs": [[1.0, 2.0], [1.0]]}, r"inputs\[1\] has shape \[1\], which must be that of inputs\[0\], \[2\]"
+            {"inputs": [[1.0, 2.0], [1.0]]},
+            r"inputs\[1\] must have shape \[\*shape\] with shape=\[2\]; got \[1\]",
         ),
         Reject({"inputs": []}, r"inputs == \[\] must hold at least one array"),
     ],
@@ -109,17 +109,7 @@ def _lists(rng: Rng) -> Any:
 def add_n(inputs: Any) -> Any:
     """The sum of a list of arrays of one shape; nothing is stretched."""
     dtype = inputs[0].dtype
-    return np.asarray(reduce(np.add, inputs[1:], inputs[0].astype(wider(dtype)))).astype(dtype)
-
-
-@add_n.shapes
-def _(inputs: Any) -> Any:
-    if not inputs:
-        raise Fault("rule", "inputs", (), [], hint="must hold at least one array")
-    found: AnyShape = None
-    for place, known in enumerate(inputs):
-        found = agreed("inputs[0]", found, f"inputs[{place}]", known.shape)
-    return [found]
+    return np.asarray(reduce(np.add, inputs[1:], inputs[0].astype(accumulator(dtype)))).astype(dtype)
 
 
 @add_n.gradient

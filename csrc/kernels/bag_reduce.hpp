@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "core/clear.hpp"
+#include "core/types.hpp"
+#include "core/views.hpp"
+#include "kernels/bag_begins.hpp"
+#include "kernels/bag_weights.hpp"
+#include "kernels/combiner.hpp"
+#include "kernels/segment_reduce.hpp"
+#include "simd/row_loops.hpp"
+
+// output[b] = combined rows table[ids[i]] of the entries i of bag b; an empty bag is zero. Without weights
+// bit for bit what a segment reduction gives. With them it is ((0 + row * weight) + row * weight) + ..., each
+// product and each sum rounded, divided at last by what WeightDivisor tells. A bad id is found when it is the
+// turn of its bag: others may have been written by then.
+namespace gradbag {
+
+namespace detail {
+
+// What Finisher is to plain sums. Belongs to one thread.
+template <Lane T>
+class WeightedFinisher {
+  public:
+    using A = Accumulator<T>;
+    static constexpr auto loop = &RowLoops<T>::sum_scaled;
+
+    WeightedFinisher(Combiner combiner, std::span<const T> weights)
+        : combiner_(combiner), weights_(weights), divisor_(combiner) {}
+
+    // Those of the rows of a batch.
+    const A* scales() const { return scales_; }
+
+    // Of entries [begin, end) of one bag, the first of which has this place in the batch.
+    void read_weights(std::size_t begin, std::size_t end, std::size_t place) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const A weight = widen(weights_[i]);
+            scales_[place + i - begin] = weight;
+            divisor_.add(weight);
+        }
+    }
+
+    // After all weights of a bag.
+    void operator()(std::size_t, Run<T>& run) {
+        run.finish = combiner_ == Combiner::sum ? Finish::none : Finish::divide;
+        run.factor = divisor_.value();
+        cancelled_ |= run.factor == A{0};        // mutant: cancelled
+        divisor_ = WeightDivisor<A>(combiner_);  // mutant: next divisor
+    }
+
+    // Overwrites the rows that were divided by zero.
+    void clear_cancelled(const Run<T>* runs, std::size_t count, std::size_t columns) {
+        if (!cancelled_) return;
+        for (const Run<T>* run = runs; run < runs + count; ++run) {
+            if (run->last && run->factor == A{0}) clear_rows(Matrix<T>{run->output, 1, columns}, 0, 1);
+        }
+        cancelled_ = false;
+    }
+
+  private:
+    Combiner combiner_;
+    std::span<const T> weights_;
+    WeightDivisor<A> divisor_;
+    bool cancelled_ = false;
+    A scales_[kBatch];
+};
+
+template <class Finishing, Lane T, Index I, class... Settings>
+void reduce_bags(const RowLookup<T, I>& lookup, const BagBegins& bags, Matrix<T> output,
+                 Settings... settings) {
+    const bool stream = may_stream(output.data, output.rows, output.columns);
+    // Where most bags are empty it is better to clear them all at once, and together.
+    const bool cleared = bags.size() / 4 > bags.entries();
+    if (cleared) clear_all(output);
+    bags.in_parts(output.columns, [&](std::size_t bag, std::size_t last) {
+        if (bag == last) return;
+        RunReducer<T, I, Finishing> reduce(lookup, stream, bags.begin(bag), settings...);
+        while (bag < last) {
+            const std::size_t begin = bags.begin(bag);
+            const std::size_t end = bags.end(bag);
+            if constexpr (std::same_as<Finishing, Finisher<T>>) {
+                if (end == begin + 1) {
+                    // Bags of one entry mostly come in company.
+                    const auto alone = [&](std::size_t, std::size_t most) {
+                        return bags.count_singles(bag, most);
+                    };
+                    const std::size_t count = reduce.copy_singles(alone, begin, last - bag, output.row(bag));
+                    bag += count;
+                    if (count > 0) continue;
+                }
+            }
+            if (begin < end) {
+                reduce.add(begin, end, output.row(bag));
+            } else if (!cleared) {
+                clear_rows(output, bag, bag + 1);  // mutant: empty row
+            }
+            ++bag;
+        }
+        reduce.flush(bags.begin(last));
+    });
+}
+
+template <Lane T, Index I>
+void reduce_bags(Combiner combiner, Matrix<const T> table, std::span<const I> ids, const BagBegins& bags,
+                 std::span<const T> weights, Matrix<T> output) {
+    const RowLookup<T, I> lookup(table, ids);
+    if (weights.empty()) {
+        reduce_bags<Finisher<T>>(lookup, bags, output, combiner);
+    } else {
+        reduce_bags<WeightedFinisher<T>>(lookup, bags, output, combiner, weights);
+    }
+}
+
+}  // namespace detail
+
+// No weights: all rows count alike.
+template <Lane T, Index I, Index O>
+void bag_reduce(Combiner combiner, Matrix<const T> table, std::span<const I> ids, std::span<const O> offsets,
+                std::span<const T> weights, Matrix<T> output) {
+    const BagBegins bags(offsets, ids.size(), kPoolInputs);
+    detail::reduce_bags(combiner, table, ids, bags, weights, output);
+}
+
+}  // namespace gradbag
