@@ -13,17 +13,12 @@ import numpy as np
 
 from . import errors, raw_ops
 from .autodiff.trace import plain
+from .ops.combiners import combiner_named
 from .sparse_tensor import SparseTensor, as_sparse
 
 __all__ = ["embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
 
 Array = np.ndarray[Any, Any]
-_POOLINGS = {
-    "sum": raw_ops.SparseSegmentSumWithNumSegments,
-    "mean": raw_ops.SparseSegmentMeanWithNumSegments,
-    "sqrtn": raw_ops.SparseSegmentSqrtNWithNumSegments,
-}
-_NARROW = ("float16", "bfloat16")  # whose weighted sums are made in float32
 
 
 def embedding_lookup_sparse(
@@ -108,8 +103,7 @@ def safe_embedding_lookup_sparse(
 # ------------------------------------------------------------------ what is looked up
 def _entries(name: str, ids: Any, weights: Any, combiner: str) -> tuple[SparseTensor, Any]:
     """The ids, and the weights that belong to them if there are any."""
-    if combiner not in _POOLINGS:
-        raise errors.unfit(name, "combiner", "one of " + ", ".join(map(repr, _POOLINGS)), repr(combiner))
+    combiner_named(name, combiner)
     tensor = as_sparse(name, ids)
     if not isinstance(tensor, SparseTensor):
         raise errors.wrong_type(
@@ -140,47 +134,29 @@ def _concrete(value: Any) -> Array:
 def _taken(values: Any, places: Array) -> Any:
     """The elements at some places, differentiable in every framework."""
     each = np.arange(len(places))
-    return _POOLINGS["sum"](data=values, indices=places, segment_ids=each, num_segments=len(places))
+    count = len(places)
+    return raw_ops.SparseSegmentSumWithNumSegments(data=values, indices=places, segment_ids=each, num_segments=count)
 
 
 # ------------------------------------------------------------------ combining
 def _pooled(table: Any, ids: Array, rows: Array, count: int, weights: Any, combiner: str, sparse_gradient: bool) -> Any:
+    chosen = combiner_named("embedding_lookup_sparse", combiner)
     if weights is None:
-        return _POOLINGS[combiner](
-            data=table, indices=ids, segment_ids=rows, num_segments=count, sparse_gradient=sparse_gradient
-        )
-    each = np.arange(len(ids))
-    found = _POOLINGS["sum"](
-        data=table, indices=ids, segment_ids=each, num_segments=len(ids), sparse_gradient=sparse_gradient
+        pooling = getattr(raw_ops, f"SparseSegment{chosen.title}WithNumSegments")
+        entries = {"indices": ids, "segment_ids": rows, "num_segments": count}
+        return pooling(data=table, **entries, sparse_gradient=sparse_gradient)
+    if not hasattr(table, "dtype"):
+        table = np.asarray(table, np.float32)
+    return raw_ops.EmbeddingBag(
+        table=table,
+        ids=ids,
+        offsets=np.searchsorted(rows, np.arange(count)),
+        weights=_cast(weights, table.dtype),
+        combiner=chosen.name,
+        sparse_gradient=sparse_gradient,
     )
-    kept = found.dtype
-    wide = _cast(found, "float32") if str(kept).removeprefix("torch.") in _NARROW else found
-    weights = _cast(weights, wide.dtype)
-
-    def total(entries: Any) -> Any:
-        return _POOLINGS["sum"](data=entries, indices=each, segment_ids=rows, num_segments=count)
-
-    pooled = total(wide * weights.reshape((len(ids),) + (1,) * (len(wide.shape) - 1)))
-    if combiner != "sum":
-        scale = total(weights if combiner == "mean" else weights * weights)
-        nothing = _concrete(scale) == 0
-        scale = scale + _constant(nothing, scale)
-        if combiner == "sqrtn":
-            scale = scale**0.5
-        scale = scale.reshape((count,) + (1,) * (len(wide.shape) - 1))
-        some = _constant(~nothing, scale).reshape(scale.shape)
-        pooled = pooled * some / scale
-    return _cast(pooled, kept)
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    if hasattr(value, "new_tensor"):  # PyTorch's, whose dtypes have no names in common with NumPy's
-        return value.float() if dtype == "float32" else value.to(dtype)
-    return value if value.dtype == dtype else value.astype(dtype)
-
-
-def _constant(array: Array, like: Any) -> Any:
-    """An array as a constant of another's framework and dtype."""
-    if hasattr(like, "new_tensor"):
-        return like.new_tensor(array.tolist())
-    return array.astype(like.dtype)
+    """As TensorFlow does it: weights take the dtype of the table."""
+    return value.to(dtype) if hasattr(value, "new_tensor") else value if value.dtype == dtype else value.astype(dtype)

@@ -7,35 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from . import attributes, errors, raw_ops
 from .adapters import jax as _adapter
+from .ops.combiners import combiner_named
+from .row_grad import RowGrad
 from .spec import registry
 
 __all__ = ["RowGrad", "embedding_bag", "sized", "value_and_row_grad"]
-
-_OPS = {
-    "sum": raw_ops.SparseSegmentSumWithNumSegments,
-    "mean": raw_ops.SparseSegmentMeanWithNumSegments,
-    "sqrtn": raw_ops.SparseSegmentSqrtNWithNumSegments,
-}
-
-
-class RowGrad(NamedTuple):
-    """The gradient of a table: `rows[k]` belongs to row `ids[k]`, for k below `count`.
-
-    What follows is filled up: rows of zeros, and the number of the table's rows as their id, which JAX leaves out when
-    it writes: `table.at[grad.ids].add(-rate * grad.rows)`.
-    """
-
-    rows: Any
-    ids: Any
-    count: Any
 
 
 def value_and_row_grad(loss: Callable[..., Any], *, size: int | None = None, has_aux: bool = False) -> Any:
@@ -50,7 +33,7 @@ def value_and_row_grad(loss: Callable[..., Any], *, size: int | None = None, has
         >>> import gradbag.jax
         >>> loss = lambda table, ids: (gradbag.jax.embedding_bag(table, ids) ** 2).sum()
         >>> value, grad = gradbag.jax.value_and_row_grad(loss)(jnp.ones((1000, 2)), jnp.array([[7, 3], [7, 7]]))
-        >>> print(value, grad.count, grad.ids, grad.rows.shape)
+        >>> print(value, grad.count, grad.indices, grad.rows.shape)
         4.0 2 [   3    7 1000 1000] (4, 2)
     """
 
@@ -68,10 +51,13 @@ def value_and_row_grad(loss: Callable[..., Any], *, size: int | None = None, has
         room = min(everything.shape[0], rows) if size is None else size
         unique, count = _unique(everything, rows, room)
         picked = jnp.where(jnp.arange(room) < count, unique, 0)
-        small = _OPS["sum"](data=table, indices=picked, segment_ids=jnp.arange(room), num_segments=room)
+        small = raw_ops.SparseSegmentSumWithNumSegments(
+            data=table, indices=picked, segment_ids=jnp.arange(room), num_segments=room
+        )
         places = jax.tree.map(lambda leaf: jnp.searchsorted(unique, jnp.asarray(leaf)), ids)
         value, gradient = jax.value_and_grad(loss, has_aux=has_aux)(small, places, *others, **settings)
-        return value, RowGrad(gradient, unique, count)
+        shape = (rows, *gradient.shape[1:])
+        return value, _adapter.from_row_grad(RowGrad(unique, gradient, shape, count))
 
     return differentiated
 
@@ -111,57 +97,38 @@ def embedding_bag(
         [[3. 4.]
          [3. 4.]]
     """
-    if combiner not in _OPS:
-        raise errors.unfit("embedding_bag", "combiner", "one of " + ", ".join(map(repr, _OPS)), repr(combiner))
+    name = combiner_named("embedding_bag", combiner).name
     table, ids = jnp.asarray(table), jnp.asarray(ids)
-    bags, count = _bags(ids, segment_ids, offsets, num_bags)
-    if weights is None:
-        return _OPS[combiner](data=table, indices=ids.reshape(-1), segment_ids=bags, num_segments=count)
-    weights = jnp.asarray(weights, table.dtype)
-    if weights.shape != ids.shape:
-        raise errors.wrong_shape("embedding_bag", "weights", ", ".join(map(str, ids.shape)), "", weights.shape)
-    return _weighted(table, ids.reshape(-1), bags, count, weights.reshape(-1), combiner)
+    if weights is not None:
+        weights = jnp.asarray(weights, None if hasattr(weights, "dtype") else table.dtype)
+        if weights.shape != ids.shape:
+            raise errors.wrong_shape("embedding_bag", "weights", ", ".join(map(str, ids.shape)), "", weights.shape)
+        weights = weights.reshape(-1)
+    starts = _starts(ids, segment_ids, offsets, num_bags)
+    return raw_ops.EmbeddingBag(table=table, ids=ids.reshape(-1), offsets=starts, weights=weights, combiner=name)
 
 
-def _bags(ids: Any, segment_ids: Any, offsets: Any, num_bags: int | None) -> tuple[Any, int]:
-    """The bag of each entry, and how many bags there are."""
+def _starts(ids: Any, segment_ids: Any, offsets: Any, num_bags: int | None) -> Any:
+    """Where bags begin."""
     if ids.ndim == 2:
         if segment_ids is not None or offsets is not None:
             raise errors.unfit("embedding_bag", "segment_ids and offsets", "None where ids is a matrix", "an array")
-        return jnp.repeat(jnp.arange(ids.shape[0]), ids.shape[1]), ids.shape[0] if num_bags is None else num_bags
+        return jnp.minimum(jnp.arange(ids.shape[0] if num_bags is None else num_bags) * ids.shape[1], ids.size)
     if ids.ndim != 1 or (segment_ids is None) == (offsets is None):
         wanted = "a matrix, or a vector with either segment_ids or offsets"
         given = [name for name, value in (("segment_ids", segment_ids), ("offsets", offsets)) if value is not None]
         raise errors.unfit("embedding_bag", "ids", wanted, f"{ids.ndim} axes with {' and '.join(given) or 'neither'}")
     if segment_ids is None:
         starts = jnp.asarray(offsets)
-        bags = jnp.searchsorted(starts, jnp.arange(ids.shape[0]), side="right") - 1
-        return bags, starts.shape[0] if num_bags is None else num_bags
+        more = 0 if num_bags is None else num_bags - starts.shape[0]
+        return jnp.pad(starts, (0, more), constant_values=ids.shape[0]) if more else starts
     bags = jnp.asarray(segment_ids)
     if num_bags is None:
         if isinstance(bags, jax.core.Tracer):
             wanted = "an int beside segment_ids that JAX traces, whose last one it does not know"
             raise errors.unfit("embedding_bag", "num_bags", wanted, "None")
-        num_bags = int(np.asarray(bags)[-1]) + 1 if bags.shape[0] else 0
-    return bags, num_bags
-
-
-def _weighted(table: Any, ids: Any, bags: Any, count: int, weights: Any, combiner: str) -> Any:
-    each = jnp.arange(ids.shape[0])
-    rows = _OPS["sum"](data=table, indices=ids, segment_ids=each, num_segments=ids.shape[0])
-
-    def total(entries: Any) -> Any:
-        return _OPS["sum"](data=entries, indices=each, segment_ids=bags, num_segments=count)
-
-    def beside(values: Any) -> Any:
-        return values.reshape(-1, *[1] * (rows.ndim - 1))
-
-    pooled = total(rows * beside(weights))
-    if combiner == "sum":
-        return pooled
-    empty = total(jnp.ones_like(weights)) == 0
-    scale = jnp.where(empty, 1, total(weights) if combiner == "mean" else total(weights * weights))
-    return pooled / beside(scale if combiner == "mean" else jnp.sqrt(scale))
+        num_bags = int(bags[-1]) + 1 if bags.shape[0] else 0
+    return jnp.searchsorted(bags, jnp.arange(num_bags))
 
 
 def sized(function: Callable[..., Any], *, size: int, fill_value: int = 0) -> Callable[..., Any]:

@@ -11,15 +11,11 @@ import torch
 from torch import nn
 
 from . import errors, raw_ops
-from .adapters import torch as _adapter  # noqa: F401  # registers the ops, so that torch.ops.gradbag has them
+from .adapters.torch import operators as _adapter  # registers the ops, so that torch.ops.gradbag has them
+from .ops.combiners import combiner_named
+from .spec import registry
 
 __all__ = ["EmbeddingBag", "embedding_bag", "slice"]
-
-_OPS = {
-    "sum": raw_ops.SparseSegmentSumWithNumSegments,
-    "mean": raw_ops.SparseSegmentMeanWithNumSegments,
-    "sqrtn": raw_ops.SparseSegmentSqrtNWithNumSegments,
-}
 
 
 def embedding_bag(
@@ -41,15 +37,20 @@ def embedding_bag(
 
     `sparse_grad=True` makes the gradient of `weight` a coalesced sparse tensor; inside `torch.compile` it is dense.
     """
-    if combiner not in _OPS:
-        raise errors.unfit("embedding_bag", "combiner", "one of " + ", ".join(map(repr, _OPS)), repr(combiner))
-    ids, bags, count, weights = _entries(weight, input, offsets, per_sample_weights, include_last_offset)
+    name = combiner_named("embedding_bag", combiner).name
+    ids, starts, weights = _entries(weight, input, offsets, per_sample_weights, include_last_offset)
     if default_id is not None:
-        ids, bags, weights = _filled(ids, bags, count, weights, default_id)
-    compact = sparse_grad and not torch.compiler.is_compiling()
-    if weights is None:
-        return _OPS[combiner](data=weight, indices=ids, segment_ids=bags, num_segments=count, sparse_gradient=compact)
-    return _weighted(weight, ids, bags, count, weights, combiner, compact)
+        ids, starts, weights = _filled(ids, starts, weights, default_id)
+    return _look_up(weight, ids, starts, weights, name, sparse_grad)
+
+
+def _look_up(weight: Any, ids: Any, starts: Any, weights: Any, combiner: str, sparse_grad: bool) -> Any:
+    if weights is not None and weights.dtype != weight.dtype:
+        wanted, got = (str(t.dtype).removeprefix("torch.") for t in (weight, weights))
+        raise errors.wrong_type("embedding_bag", "per_sample_weights", [wanted], got, "like weight")
+    if torch.compiler.is_compiling():  # whose gradients are dense
+        return raw_ops.EmbeddingBag(table=weight, ids=ids, offsets=starts, weights=weights, combiner=combiner)
+    return _bag.call((weight, ids, starts, weights), {"combiner": combiner, "sparse_gradient": sparse_grad})
 
 
 class EmbeddingBag(nn.Module):  # type: ignore[misc]
@@ -71,10 +72,9 @@ class EmbeddingBag(nn.Module):  # type: ignore[misc]
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if combiner not in _OPS:
-            raise errors.unfit("EmbeddingBag", "combiner", "one of " + ", ".join(map(repr, _OPS)), repr(combiner))
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.combiner, self.sparse_grad, self.default_id = combiner, sparse_grad, default_id
+        self.combiner, self.sparse_grad = combiner_named("EmbeddingBag", combiner).name, sparse_grad
+        self.default_id = default_id
         self.include_last_offset = include_last_offset
         self.weight = nn.Parameter(torch.empty((num_embeddings, embedding_dim), dtype=dtype))
         self.reset_parameters()
@@ -83,6 +83,9 @@ class EmbeddingBag(nn.Module):  # type: ignore[misc]
         nn.init.normal_(self.weight)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        plain = type(input) is torch.Tensor and input.ndim == 1 and type(offsets) is torch.Tensor
+        if plain and per_sample_weights is None and self.default_id is None and not self.include_last_offset:
+            return _look_up(self.weight, input, offsets, None, self.combiner, self.sparse_grad)
         return embedding_bag(
             self.weight,
             input,
@@ -125,8 +128,8 @@ def slice(sparse: Any, start: Any, size: Any) -> Any:
 
 
 # ------------------------------------------------------------------ what stands in the bags
-def _entries(weight: Any, input: Any, offsets: Any, weights: Any, last: bool) -> tuple[Any, Any, Any, Any]:
-    """The id of each entry, its bag, the number of bags, and the weight of each entry if there are weights."""
+def _entries(weight: Any, input: Any, offsets: Any, weights: Any, last: bool) -> tuple[Any, Any, Any]:
+    """The id of each entry, where bags begin, and the weight of each entry if there are weights."""
     is_csr = isinstance(input, torch.Tensor) and input.layout is torch.sparse_csr
     if is_csr or type(input).__module__.startswith("scipy.sparse"):
         if offsets is not None or weights is not None:
@@ -136,7 +139,7 @@ def _entries(weight: Any, input: Any, offsets: Any, weights: Any, last: bool) ->
         else:
             matrix = input.tocsr()
             ids, starts, weights = map(torch.from_numpy, (matrix.indices, matrix.indptr, matrix.data))
-        return ids, _bags(starts[:-1], ids.shape[0]), starts.shape[0] - 1, weights.to(weight.dtype)
+        return ids, starts[:-1], weights.to(weight.dtype)
     ids = torch.as_tensor(input)
     if weights is not None and weights.shape != ids.shape:
         raise errors.wrong_shape(
@@ -145,24 +148,13 @@ def _entries(weight: Any, input: Any, offsets: Any, weights: Any, last: bool) ->
     if ids.ndim == 2:
         if offsets is not None:
             raise errors.unfit("embedding_bag", "offsets", "None where input is a matrix", "a tensor")
-        bags = torch.arange(ids.shape[0])[:, None].expand(ids.shape).reshape(-1)
-        return ids.reshape(-1), bags, ids.shape[0], None if weights is None else weights.reshape(-1)
+        starts = torch.arange(ids.shape[0]) * ids.shape[1]
+        return ids.reshape(-1), starts, None if weights is None else weights.reshape(-1)
     if ids.ndim != 1 or offsets is None:
         wanted = "a matrix of ids, or a vector with offsets"
         raise errors.unfit("embedding_bag", "input", wanted, f"{ids.ndim} axes and offsets={offsets}")
     starts = torch.as_tensor(offsets)
-    if not torch.compiler.is_compiling():
-        _check_offsets(starts, ids.shape[0])
-    if last:
-        starts = starts[:-1]
-    return ids, _bags(starts, ids.shape[0]), starts.shape[0], weights
-
-
-def _check_offsets(starts: Any, count: int) -> None:
-    fits = not len(starts) or (starts[0] == 0 and starts[-1] <= count and not (starts[1:] < starts[:-1]).any())
-    if not fits or (count and not len(starts)):
-        wanted = f"ascending from 0 to at most {count}"
-        raise errors.unfit("embedding_bag", "offsets", wanted, errors.shown(starts.tolist()))
+    return ids, starts[:-1] if last else starts, weights
 
 
 def _bags(starts: Any, count: Any) -> Any:
@@ -170,26 +162,14 @@ def _bags(starts: Any, count: Any) -> Any:
     return torch.searchsorted(starts, torch.arange(count, dtype=starts.dtype), right=True) - 1
 
 
-def _filled(ids: Any, bags: Any, count: Any, weights: Any, default_id: int) -> tuple[Any, Any, Any]:
+def _filled(ids: Any, starts: Any, weights: Any, default_id: int) -> tuple[Any, Any, Any]:
     """The same with one entry of the default id, of weight one, in every bag that was empty."""
-    rows = {"value_rowids": bags, "nrows": count}
+    rows = {"value_rowids": _bags(starts, ids.shape[0]), "nrows": starts.shape[0]}
     filled = raw_ops.RaggedFillEmptyRows(values=ids, default_value=default_id, **rows)
     if weights is not None:
         weights = raw_ops.RaggedFillEmptyRows(values=weights, default_value=1.0, **rows).output_values
-    return filled.output_values, filled.output_value_rowids, weights
+    empty = filled.empty_row_indicator.to(starts.dtype)
+    return filled.output_values, starts + empty.cumsum(0) - empty, weights
 
 
-def _weighted(weight: Any, ids: Any, bags: Any, count: Any, weights: Any, combiner: str, compact: bool) -> Any:
-    each = torch.arange(ids.shape[0])
-    rows = _OPS["sum"](data=weight, indices=ids, segment_ids=each, num_segments=ids.shape[0], sparse_gradient=compact)
-
-    def total(entries: Any) -> Any:
-        return _OPS["sum"](data=entries, indices=each, segment_ids=bags, num_segments=count)
-
-    pooled = total(rows * weights[:, None])
-    if combiner == "sum":
-        return pooled
-    empty = total(torch.ones_like(weights)) == 0
-    scale = total(weights) if combiner == "mean" else total(weights * weights)
-    scale = torch.where(empty, torch.ones_like(scale), scale)
-    return pooled / (scale if combiner == "mean" else scale.sqrt())[:, None]
+_bag = _adapter.operator_of(registry["EmbeddingBag"])

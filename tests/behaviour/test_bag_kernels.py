@@ -301,5 +301,5 @@ def test_bad_offsets_are_found_before_anything_is_written() -> None:
     out = np.full((2, 3), 77.0)
     given = [np.ones((5, 3)), np.array([0, 1]), np.array([0, 3]), np.empty(0)]
     with pytest.raises(Fault):
-        call("bag_sum__float64_int64_int64", given, [out], "pool")
+        call("bag_reduce__float64_int64_int64", ("sum",), given, [out], "pool")
     assert (out == 77).all()

@@ -15,9 +15,9 @@ from .. import arguments, errors, memory
 from ..spec import Op
 from . import prepared
 from .body import run_body
-from .native import Route, known_route, route_for, run_native
 from .out import Out, overlap
 from .program import native
+from .routes import Route, known_route, route_for, run_native
 
 Array = np.ndarray[Any, Any]
 _WRITEABLE = 0x501  # NumPy's flags for C-contiguous, aligned and writeable

@@ -1,6 +1,6 @@
 """Whole calls in C++: what a route knows is told to the compiled module, and small calls need no Python any more.
 
-A shortcut does what `native` does, with the same kernels and the same rules, or answers NotImplemented: then the call
+A shortcut does what `routes` does, with the same kernels and the same rules, or answers NotImplemented: then the call
 goes the usual way, which alone has words for what is wrong.
 """
 

@@ -77,7 +77,7 @@ def dot_bags(grad: Array, table: Array, ids: Array, offsets: Array) -> Array:
     return lanes[:, 0].astype(table.dtype)
 
 
-def normalize_bags(weights: Array | None, offsets: Array, combiner: Combiner) -> Array:
+def normalize_bags(weights: Array, offsets: Array, combiner: Combiner) -> Array:
     """Divide weights by the sum of their bag's, or the root of the sum of squares; zeros where that is zero."""
     check_offsets(offsets, len(weights), "weights")
     return _shares(weights, bags_of_entries(offsets, len(weights)), len(offsets), combiner).astype(weights.dtype)
@@ -117,7 +117,7 @@ def check_offsets(offsets: Array, entries: int, argument: str) -> None:
     raise Fault("order", "offsets", (place,), int(offsets[place]), int(offsets[place - 1]))
 
 
-def _divisors(weights: Array | None, bags: Array, count: int, combiner: Combiner) -> Array:
+def _divisors(weights: Array, bags: Array, count: int, combiner: Combiner) -> Array:
     wide = weights.astype(accumulator(weights.dtype))
     if not combiner.power:
         return np.ones(count, wide.dtype)
@@ -126,7 +126,7 @@ def _divisors(weights: Array | None, bags: Array, count: int, combiner: Combiner
     return combiner.rooted(totals)
 
 
-def _shares(weights: Array | None, bags: Array, count: int, combiner: Combiner) -> Array:
+def _shares(weights: Array, bags: Array, count: int, combiner: Combiner) -> Array:
     divisors = _divisors(weights, bags, count, combiner)[bags]
     shares = weights.astype(divisors.dtype) / divisors
     shares[divisors == 0] = 0

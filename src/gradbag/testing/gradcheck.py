@@ -44,7 +44,7 @@ def function_of(case: Case) -> tuple[Function, list[Any]]:
     """The op as a function of its differentiable inputs alone, giving its differentiable outputs as a tuple."""
     op = case.op
     arrays = case.arrays
-    named = zip(op.flat_inputs(len(arrays)), arrays, strict=True)
+    named: Any = zip(op.flat_inputs(len(arrays)), arrays, strict=True)
     places = [
         p
         for p, (a, v) in enumerate(named)

@@ -127,8 +127,8 @@ class OpPrimitives:
         outlines = [_outline(value) if k in places else value for k, value in enumerate(free)]
         if call.fill_value is None:
             outputs: list[Any] = [None] * len(self.op.outputs)
-            for places, found in ((call.resting, resting), (call.moving, map(_outline, cotangents))):
-                for place, value in zip(places, found, strict=True):
+            for kind, found in ((call.resting, resting), (call.moving, map(_outline, cotangents))):
+                for place, value in zip(kind, found, strict=True):
                     outputs[place] = value
             try:
                 whole: list[Any] = [None] * len(outputs)

@@ -234,4 +234,5 @@ def _unrecorded(op: Op, form: Form) -> Callable[..., Any]:
 ops = gradients.TorchOps(interpret)
 _operators: dict[Op, Operator] = {}
 for _op in registry.loaded():
-    operator_of(_op)
+    if _op.kernel is not None:
+        operator_of(_op)
