@@ -8,7 +8,7 @@ is a class of `Ops`: it must say how an op is called, and may answer the questio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
@@ -30,6 +30,18 @@ class Rows(NamedTuple):
     """How many rows a value has, not known before the run; it becomes a value of the dtype that its reader wants."""
 
     of: Any
+
+
+@lru_cache(maxsize=1024)  # a rule gives the same few settings again and again
+def _kept_settings(op: Op, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return attributes.normal(op, dict(given))
+
+
+def _settings(op: Op, given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _kept_settings(op, tuple(given.items()))
+    except TypeError:  # a list among them
+        return attributes.normal(op, given)
 
 
 class Ops(Protocol):
@@ -57,14 +69,15 @@ class Ops(Protocol):
             given.setdefault(name, None)
         values = op.flat([given.pop(name) for name in op.input_names])
         for place, value in enumerate(values):
-            if isinstance(value, Rows):
+            kind = type(value)
+            if kind is Rows:
                 allowed = op.allowed(op.flat_inputs(len(values))[place])
                 values[place] = self.counted(value, next(name for name in dtypes.INDEX if name in allowed))
-            elif isinstance(value, Shaped):
+            elif kind is Shaped:
                 values[place] = self.filler(value)
-            elif isinstance(value, RowGrad):
+            elif kind is RowGrad:
                 values[place] = self.dense(value)
-        return self.call(op, values, attributes.normal(op, given) if given else op.attr_defaults)
+        return self.call(op, values, _settings(op, given) if given else op.attr_defaults)
 
     # ------------------------------------------------------------------ sizes
     def rows(self, value: Any) -> Any:
@@ -185,7 +198,9 @@ def pull(
     unknown = [name for name in pulled if name not in inputs]
     if unknown:
         raise errors.UnsupportedTypeError(f"{op.name}: the gradient rule names {', '.join(unknown)}, which is no input")
-    length = op.list_length(len(values)) if op.lists else 0
+    if not op.lists:
+        return [pulled.get(name) for name in op.input_names]
+    length = op.list_length(len(values))
     return op.flat(
         [[None] * length if arg.many and pulled.get(arg.name) is None else pulled.get(arg.name) for arg in op.inputs]
     )

@@ -179,6 +179,12 @@ class Op:
         self.lists = tuple(p for p, a in enumerate(self.inputs) if a.many)
         self.updates = any(a.updates for a in self.inputs)
         self.optional_names = frozenset(a.name for a in self.inputs if a.optional)
+        # What can carry a gradient for some dtype; of an op that changes its inputs, nothing.
+        able = [a.name for a in self.inputs if self._can_carry_gradient(a) and a.name not in self.no_grad]
+        self.differentiable = () if self.updates else tuple(able)
+        self.differentiable_outputs = tuple(a.name for a in self.outputs if self._can_carry_gradient(a))
+        # Linear in all inputs that carry a gradient: then its rule cannot depend on their values.
+        self.is_linear = set(self.linear) == set(self.differentiable)
         self.result: Any = None
         if len(self.outputs) > 1:
             self.result = namedtuple(name, [a.name for a in self.outputs])  # type: ignore[misc]
@@ -216,22 +222,6 @@ class Op:
         return rule
 
     # ------------------------------------------------------------------ what follows from the declaration
-    @property
-    def differentiable(self) -> tuple[str, ...]:
-        """The inputs that can carry a gradient for some dtype; of an op that changes its inputs, none."""
-        if self.updates:
-            return ()
-        return tuple(a.name for a in self.inputs if self._can_carry_gradient(a) and a.name not in self.no_grad)
-
-    @property
-    def differentiable_outputs(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.outputs if self._can_carry_gradient(a))
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether it is linear in all inputs that carry a gradient: then its rule cannot depend on their values."""
-        return set(self.linear) == set(self.differentiable)
-
     def is_linear_without(self, absent: Iterable[int], count: int) -> bool:
         """The same for a call of `count` arrays without the optional ones at some places."""
         if self.is_linear or not self.optional_names:

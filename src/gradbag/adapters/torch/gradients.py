@@ -8,10 +8,9 @@ from typing import Any
 import torch
 
 from ...gradients import Ops, Shaped
-from ...row_grad import RowGrad
 from ...spec import Op
 from .compat import _are_functorch_transforms_active
-from .views import from_row_grad
+from .views import sparse_rows
 
 
 class TorchOps(Ops):
@@ -73,4 +72,4 @@ class TorchOps(Ops):
         rows, places = compact.output, compact.sorted_unique_indices
         if type(rows) is not torch.Tensor or _are_functorch_transforms_active():
             return rows.new_zeros(like.shape).index_copy(0, places.long(), rows)
-        return from_row_grad(RowGrad(places, rows, like.shape))
+        return sparse_rows(places, rows, like.shape)

@@ -160,12 +160,15 @@ def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], A
     names, defaults = list(op.attr_defaults), op.attr_defaults
     vectors = [(p, _INDEX[op.allowed(op.inputs[p])[0]]) for p in op.held_vectors] if by_size else []
     skipped = set(op.held) if by_size else set()
+    written = {place for place, arg in enumerate(op.inputs) if arg.updates}
 
     def kernel(given: Sequence[Any], settings: Sequence[Any]) -> Any:
         arrays = list(given)
         for place, value in enumerate(arrays):
             if value is None or place in skipped:
                 continue
+            if place not in written and not value.is_contiguous():
+                value = value.contiguous()  # a kernel would want a copy, and PyTorch makes it faster
             try:
                 arrays[place] = value.numpy()
             except (RuntimeError, TypeError):

@@ -56,6 +56,8 @@ class Keeping:
         everything = range(inputs + len(op.outputs))
         self.tensors = [place for place in everything if place not in self.shapes and place not in self.sizes]
         self.fixed = [place for place, flag in enumerate(self.carries) if not flag]
+        kept = [*self.tensors, *self.shapes, *self.sizes]
+        self.order = [kept.index(place) for place in everything]
 
     def keep(self, ctx: Any, inputs: Sequence[Any], outputs: Sequence[Any], attrs: Sequence[Any]) -> None:
         everything = (*inputs, *outputs)
@@ -72,14 +74,8 @@ class Keeping:
 
     def restored(self, ctx: Any) -> tuple[list[Any], list[Any]]:
         """Inputs and outputs, as far as they were kept."""
-        kept: list[Any] = [None] * (len(self.tensors) + len(self.shapes) + len(self.sizes))
-        for places, values in (
-            (self.tensors, ctx.saved_tensors),
-            (self.shapes, ctx.shapes),
-            (self.sizes, ctx.kept_sizes),
-        ):
-            for place, value in zip(places, values, strict=True):
-                kept[place] = value
+        found = [*ctx.saved_tensors, *ctx.shapes, *ctx.kept_sizes]
+        kept = [found[place] for place in self.order]
         return kept[: self.inputs], kept[self.inputs :]
 
 

@@ -53,6 +53,10 @@ def to_tensor(array: Array) -> torch.Tensor:
 
 
 def from_row_grad(gradient: RowGrad) -> torch.Tensor:
-    places = torch.as_tensor(gradient.indices).long()
-    rows = torch.as_tensor(gradient.rows)
-    return torch.sparse_coo_tensor(places[None], rows, gradient.shape, is_coalesced=True, check_invariants=False)
+    return sparse_rows(torch.as_tensor(gradient.indices), torch.as_tensor(gradient.rows), gradient.shape)
+
+
+def sparse_rows(places: torch.Tensor, rows: torch.Tensor, shape: Any) -> torch.Tensor:
+    """Rows of a tensor that is zero elsewhere, as PyTorch's own sparse gradients are."""
+    where = places.unsqueeze(0) if places.dtype is torch.int64 else places.long().unsqueeze(0)
+    return torch.sparse_coo_tensor(where, rows, shape, is_coalesced=True, check_invariants=False)
