@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
+from doctest import DocTestParser, DocTestRunner
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,10 @@ import pytest
 import gradbag
 from gradbag import dtypes, opdocs, raw_ops, stubs
 from gradbag.cli import main
+from gradbag.graph import ClientSession, Scope, add_symbolic_gradients, load_graphdef
+from gradbag.graph import ops as graph_ops
+from gradbag.graph.graph import Node
+from gradbag.graph.graphdef.saving import to_graphdef_bytes
 from gradbag.spec import Arg, Attr, Example, Op, op, registry
 from gradbag.testing import assert_adjoint, assert_gradient, assert_kernel_equals_body, cases
 from gradbag.testing.cases import usual_types
@@ -160,6 +165,150 @@ def test_it_can_be_forgotten(scale_rows: Op) -> None:
     assert "ScaleRows" not in dir(raw_ops)
     with pytest.raises(AttributeError, match="no op 'ScaleRows'"):
         _ = raw_ops.ScaleRows
+
+
+# ------------------------------------------------------------------ every kind
+KINDS = ["CubeRows", "RoundRows", "PowerRows", "ProductOfRows", "ShiftRows", "DecayRows"]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Op:
+    """An op of one kind, declared with the others in a temporary module."""
+    path = tmp_path / "kinds_of_ops.py"
+    path.write_text((Path(__file__).parents[1] / "data/kinds_of_ops.py").read_text(encoding="utf-8"), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("kinds_of_ops", path)
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    return registry[request.param]
+
+
+def test_every_kind_gives_its_example(kind: Op) -> None:
+    call = getattr(raw_ops, kind.name)
+    given = dict(kind.example.inputs)
+    given |= {name: np.array(given[name], np.float32) for name in kind.example.after}
+    np.testing.assert_array_equal(call(**given), next(iter(kind.example.outputs.values())))
+    for name, value in kind.example.after.items():
+        np.testing.assert_array_equal(given[name], value)
+
+
+def test_every_kind_is_in_stubs_docs_and_blocks(kind: Op) -> None:
+    assert kind.name in dir(raw_ops)
+    stub, page, block = stubs.stub(kind), opdocs.markdown(kind), opdocs.block(kind)
+    assert stub in stubs.module()
+    assert page.startswith(f"# {kind.name}\n")
+    assert {p["name"]: (p["many"], p["optional"], p["updates"]) for p in block["inputs"]} == {
+        a.name: (a.many, a.optional, a.updates) for a in kind.inputs
+    }
+    for wanted, text in {
+        "ShiftRows": ("shift: ArrayLike | None = None", "shift=None"),
+        "DecayRows": ("table: NDArray[Any]", "Changed in place, unless there is an error: table."),
+        "ProductOfRows": ("factors: Sequence[ArrayLike]", "list of T"),
+        "PowerRows": ("power: int = 2", "power=2"),
+        "RoundRows": ("x: ArrayLike", "No input carries a gradient."),
+        "CubeRows": ("x: ArrayLike", "Gradients: x, in reverse and forward mode, to any order."),
+    }.items():
+        if kind.name == wanted:
+            assert text[0] in stub
+            assert text[1] in page
+    doctest = DocTestParser().get_doctest(getattr(raw_ops, kind.name).__doc__, {}, kind.name, None, 0)
+    assert DocTestRunner().run(doctest).failed == 0
+
+
+def test_every_kind_passes_the_derived_tests(kind: Op) -> None:
+    derived = list(cases(kind))
+    assert len(derived) >= 4
+    for case in derived:
+        assert_kernel_equals_body(case)
+        if kind.rule is not None and set(case.types.values()) == {"float64"}:
+            assert_gradient(case, order=2)
+            assert_adjoint(case)
+
+
+def in_graph(kind: Op, scope: Scope, left_out: bool) -> tuple[Node, list[Any]]:
+    """A node of an op on its example, and what must run before it."""
+    inputs: dict[str, Any] = {}
+    before = []
+    for arg in kind.inputs:
+        value = kind.example.inputs[arg.name]
+        if arg.updates:
+            variable = graph_ops.VariableV2(scope, shape=list(np.shape(value)), dtype="float32")
+            before.append(graph_ops.Assign(scope, variable, np.array(value, np.float32)).output_ref)
+            inputs[arg.name] = variable.ref
+        elif not (arg.optional and left_out):
+            inputs[arg.name] = [graph_ops.Const(scope, v) for v in value] if arg.many else graph_ops.Const(scope, value)
+    attrs = {a.name: kind.example.inputs[a.name] for a in kind.attrs}
+    return getattr(graph_ops, kind.name)(scope, **inputs, **attrs).node, before
+
+
+@pytest.mark.parametrize("left_out", [False, True], ids=["whole", "left out"])
+def test_every_kind_is_a_node_and_comes_back_from_a_graphdef(kind: Op, left_out: bool) -> None:
+    scope = Scope.new_root_scope()
+    node, before = in_graph(kind, scope, left_out)
+    if left_out and kind.optional_names:
+        assert node.absent == (1,)
+        assert node.ports == ["x"]
+    wanted = kind.example.inputs["x"] if node.absent else next(iter(kind.example.outputs.values()))
+    again = load_graphdef(to_graphdef_bytes(scope.graph))
+    for graph in (scope.graph, again):
+        session = ClientSession(Scope.over(graph))
+        if before:
+            session.run({}, [graph.node(b.node.name).outputs[0] for b in before])
+        np.testing.assert_array_equal(session.run({}, graph.node(node.name).outputs[0]), wanted)
+        for (name, after), source in zip(kind.example.after.items(), node.inputs, strict=False):
+            variable = graph.node(source.node.name).outputs[0]
+            np.testing.assert_array_equal(session.run({}, variable), after, err_msg=name)
+    assert to_graphdef_bytes(again) == to_graphdef_bytes(scope.graph)
+    if kind.rule is not None:
+        gradients = add_symbolic_gradients(scope, [node.outputs[0]], list(node.inputs))
+        assert all(np.isfinite(g).all() for g in ClientSession(scope).run({}, gradients))
+
+
+def test_a_gradient_of_what_has_none_is_an_error_not_a_zero(kind: Op) -> None:
+    if kind.rule is None and not kind.updates:
+        with pytest.raises(gradbag.UnsupportedTypeError, match=f"{kind.name} has no gradient"):
+            gradbag.grad(lambda x: getattr(raw_ops, kind.name)(x=x).sum())(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({}, "the gradient rule says nothing about x"),
+        ({"x": None, "z": None}, "the gradient rule names z, which is no input"),
+    ],
+)
+def test_a_rule_that_forgets_or_invents_an_input_is_refused_everywhere(
+    kind: Op, answer: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind.name != "CubeRows":
+        return
+    monkeypatch.setattr(kind, "rule", lambda *_: answer)
+    with pytest.raises(gradbag.UnsupportedTypeError, match=message):
+        gradbag.grad(lambda x: raw_ops.CubeRows(x=x).sum())(np.ones(2))
+    scope = Scope.new_root_scope()
+    x = graph_ops.Const(scope, [1.0, 2.0]).output
+    with pytest.raises(gradbag.UnsupportedTypeError, match=message):
+        add_symbolic_gradients(scope, [graph_ops.CubeRows(scope, x).y], [x])
+
+
+def test_an_update_is_refused_in_words_and_then_changes_nothing() -> None:
+    table = np.ones((4, 2))
+    rows = {"indices": [0, 9], "grad": np.ones((2, 2)), "learning_rate": 0.5}
+    with pytest.raises(gradbag.InvalidArgumentError, match=r"indices\[1\] == 9 out of range \[0, 4\)"):
+        raw_ops.RowSgd(table=table, **rows)
+    good = {**rows, "indices": [0, 1]}
+    for wrong, message in [
+        ([[1.0, 2.0]] * 4, "table must be a NumPy array, which is changed; got list"),
+        (np.broadcast_to(1.0, (4, 2)), "table must be writeable; got a read-only array"),
+    ]:
+        with pytest.raises(gradbag.Error, match=message):
+            raw_ops.RowSgd(table=wrong, **good)
+    with pytest.raises(gradbag.InvalidArgumentError, match="memory of its own; got an array that overlaps grad"):
+        raw_ops.RowSgd(table=table, indices=[0, 1], grad=table[2:], learning_rate=0.5)
+    assert (table == 1).all()
+    every_second = np.ones((8, 2))[::2]
+    raw_ops.RowSgd(table=every_second, **good)
+    assert every_second[:, 0].tolist() == [0.5, 0.5, 1.0, 1.0]
 
 
 # ------------------------------------------------------------------ wrong declarations
