@@ -38,8 +38,9 @@ class BagBegins {
             for (std::size_t bag = first; bag < parts.end(part); ++bag) {
                 const std::int64_t begin = load_once(&offsets[bag]);
                 checked(begin, bag == 0 ? 1 : entries + 1, {inputs.offsets, bag});  // mutant: begins
-                if (begin < before)
-                    throw_out_of_order(inputs.offsets, bag, begin, before);  // mutant: empty bag
+                if (begin < before) {                                               // mutant: empty bag
+                    throw_out_of_order(inputs.offsets, bag, begin, before);
+                }
                 begins_[bag] = before = begin;
             }
         });
@@ -63,8 +64,9 @@ class BagBegins {
 
     // How many bags from this one on, at most `most`, have one entry each.
     std::size_t count_singles(std::size_t bag, std::size_t most) const {
-        return entry_loops<std::int64_t>().count_consecutive(begins_.data() + bag, most + 1) -
-               1;  // mutant: single bags
+        const std::size_t begun =
+            entry_loops<std::int64_t>().count_consecutive(begins_.data() + bag, most + 1);
+        return begun - 1;  // mutant: single bags
     }
 
     // Calls body(first, last) for parts of the bags that have about equally many entries, each of which is

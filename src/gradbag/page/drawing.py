@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -238,7 +239,10 @@ class NodeBuilder:
 
     # ------------------------------------------------------------------ inputs
     def _ports(self, op: Op) -> list[tuple[str, Arg, Any]]:
-        """Each input, flat: what to call it, its declaration, and the output or the literal that it gets."""
+        """Each input, flat: what to call it, its declaration, and the output or the literal that it gets.
+
+        On a sound node, None is an optional input that is left out.
+        """
         given = self.entry.get("in", {})
         for port in given:
             if port not in op.input_names:
@@ -246,6 +250,9 @@ class NodeBuilder:
                 self.problem(port, f"{op.name} has no input {port[:80]!r}; it takes {known}")
         ports: list[tuple[str, Arg, Any]] = []
         for arg in op.inputs:
+            if arg.name not in given and arg.optional:
+                ports.append((arg.name, arg, None))
+                continue
             if arg.name not in given:
                 self.problem(arg.name, f"{op.name}: the input {arg.name} is missing")
                 continue
@@ -306,14 +313,14 @@ class NodeBuilder:
     def _wire(self, op: Op, attrs: dict[str, Any], ports: list[tuple[str, Arg, Any]], control: list[Node]) -> None:
         outputs: list[Any] = [value for _, _, value in ports]
         try:
-            if any(not isinstance(value, Output) for value in outputs):
+            if any(value is not None and not isinstance(value, Output) for value in outputs):
                 outputs = list(self._literals(op, attrs, ports))
             if self.sound:
                 self.graph.add(op, self.name, outputs, attrs, control)
         except errors.Error as problem:
             self.problem(problem.argument, str(problem))
 
-    def _literals(self, op: Op, attrs: dict[str, Any], ports: list[tuple[str, Arg, Any]]) -> Iterator[Output]:
+    def _literals(self, op: Op, attrs: dict[str, Any], ports: list[tuple[str, Arg, Any]]) -> Iterator[Output | None]:
         """The outputs of all ports, with a Const for each literal."""
         bound = {name: value for name, value in attrs.items() if name in op.types}
         for _, arg, value in ports:
@@ -321,13 +328,14 @@ class NodeBuilder:
                 bound.setdefault(arg.dtype, value.dtype)
             elif isinstance(value, dict) and isinstance(value.get("dtype"), str):
                 bound.setdefault(arg.dtype, value["dtype"])
-        values = [v if isinstance(v, Output) else self._value(op, p, arg, v, bound) for p, arg, v in ports]
+        ready = (Output, NoneType)
+        values = [v if isinstance(v, ready) else self._value(op, p, arg, v, bound) for p, arg, v in ports]
         if not self.sound:
             return
-        if not all(isinstance(value, (Output, np.ndarray)) for value in values):
+        if not all(isinstance(value, (*ready, np.ndarray)) for value in values):
             values = self._chosen(op, ports, values)
         for (port, _, _), value in zip(ports, values, strict=True):
-            yield value if isinstance(value, Output) else self._constant(port, value)
+            yield value if isinstance(value, ready) else self._constant(port, value)
 
     def _check_alone(self, op: Op, ports: list[tuple[str, Arg, Any]]) -> None:
         """Say what is wrong with each literal by itself, where the node cannot be built for another reason."""

@@ -94,8 +94,7 @@ class Writer:
     def _keywords(self, node: Node, fed: Iterable[Output] = ()) -> dict[str, str]:
         values = [self._value(node, arg, o) for arg, o in zip(*self._flat(node), strict=True)]
         inputs = dict(zip(node.op.input_names, node.op.grouped(node.flat(values)), strict=True))
-        texts = {name: f"[{', '.join(v)}]" if isinstance(v, list) else v for name, v in inputs.items()}
-        return texts | self._settings(node)
+        return _written(inputs) | self._settings(node)
 
     @staticmethod
     def _flat(node: Node) -> tuple[list[Arg], tuple[Output, ...]]:
@@ -137,8 +136,7 @@ class Writer:
             return self._call("ops.Const", {"": scope, "value": self.array(node.attrs["value"])})
         values = [self._graph_value(node, arg, o) for arg, o in zip(*self._flat(node), strict=True)]
         inputs = dict(zip(node.op.input_names, node.op.grouped(node.flat(values)), strict=True))
-        texts = {name: f"[{', '.join(v)}]" if isinstance(v, list) else v for name, v in inputs.items()}
-        return self._call(f"ops.{node.op.name}", {"": scope, **texts, **self._settings(node)})
+        return self._call(f"ops.{node.op.name}", {"": scope, **_written(inputs), **self._settings(node)})
 
     def _graph_value(self, node: Node, arg: Arg, source: Output) -> str:
         if source.node in self.literals:
@@ -227,6 +225,12 @@ def _values(array: Array) -> str:
         text = repr(literals.to_json(array))
         return re.sub(r"'(-?)(nan|inf)'", r"\1np.\2", text)
     return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(array.tolist())) if name in dtypes.COMPLEX else repr(array.tolist())
+
+
+def _written(inputs: dict[str, Any]) -> dict[str, str]:
+    """What a call says of each input: lists in brackets, nothing of one that is left out."""
+    given = {name: value for name, value in inputs.items() if value is not None}
+    return {name: f"[{', '.join(v)}]" if isinstance(v, list) else v for name, v in given.items()}
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -66,14 +66,15 @@ def literals_of(graph: Graph) -> set[Node]:
 
 def _inputs(page: Page, node: Node, literals: Collection[Node]) -> dict[str, Any]:
     op = node.op
-    args = op.flat_inputs(len(node.inputs))
+    args = node.args
     bound = {name for name in node.attrs if name in op.types}
     bound |= {arg.dtype for arg, source in zip(args, node.inputs, strict=True) if source.node not in literals}
     values = [
         _literal(page, node, arg, source, bound) if source.node in literals else {"from": _link(page, source)}
         for arg, source in zip(args, node.inputs, strict=True)
     ]
-    return dict(zip(op.input_names, op.grouped(values), strict=True))
+    every = zip(op.input_names, op.grouped(node.flat(values)), strict=True)
+    return {name: value for name, value in every if value is not None}
 
 
 def _literal(page: Page, node: Node, arg: Arg, source: Output, bound: set[str]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import errors
 from ..graph.bulk import in_bulk
-from ..graph.graphdef.attrs import by_name, read_attrs
+from ..graph.graphdef.attrs import by_name, read_attrs, with_absent
 from ..graph.graphdef.files import read
 from ..graph.graphdef.inlining import Call, Inliner, at
 from ..graph.graphdef.library import Library
@@ -63,8 +63,9 @@ def _entry(page: Page, call: Call, inliner: Inliner, ops: dict[str, Op | None], 
         inputs: dict[str, Any] = {f"input_{place}": link for place, link in enumerate(links)}
         attrs = {name: plain for name, value in given.items() if (plain := _plain(value)) is not None}
     else:
-        inputs = _named(op, links)
-        attrs = _attrs(page, op, read_attrs(op, given, len(links), budget)[0], call.name)
+        flat: list[Any] = with_absent(op, given, links)
+        inputs = _named(op, flat)
+        attrs = _attrs(page, op, read_attrs(op, given, len(flat), budget)[0], call.name)
     if inputs:
         entry["in"] = inputs
     if attrs:
@@ -90,7 +91,8 @@ def _named(op: Op, links: Sequence[Any]) -> dict[str, Any]:
         raise errors.InvalidArgumentError(
             f"{op.name}: it has {len(links)} inputs; it takes {', '.join(op.input_names)}"
         )
-    return dict(zip(op.input_names, op.grouped(links), strict=True))
+    every = zip(op.input_names, op.grouped(links), strict=True)
+    return {name: link for name, link in every if link is not None}
 
 
 def _attrs(page: Page, op: Op, attrs: dict[str, Any], name: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ... import errors
@@ -13,7 +13,7 @@ from . import messages
 from .tensors import Budget, read_shape, read_tensor, read_type, write_shape, write_tensor
 
 COUNT = "N"  # TensorFlow's attribute for the length of a list of inputs
-ABSENT = "_absent"  # the places of the optional inputs that a node does not have
+ABSENT = "absent_inputs"  # the places of the optional inputs that a node does not have
 Attrs = Mapping[str, Any]  # of AttrValue messages, by name
 
 # Which member of the oneof carries a kind of attribute.
@@ -73,9 +73,12 @@ def read_attrs(op: Op, given: Attrs, count: int, budget: Budget) -> tuple[dict[s
     return attrs, types
 
 
-def read_absent(op: Op, given: Attrs) -> list[int]:
-    """The places of the optional inputs that a node does not have."""
-    return _integers(op, ABSENT, given[ABSENT].list) if ABSENT in given else []
+def with_absent(op: Op, given: Attrs, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs of a node with None for the optional ones that it does not have."""
+    flat = list(inputs)
+    for place in sorted(_integers(op, ABSENT, given[ABSENT].list) if ABSENT in given else []):
+        flat.insert(place, None)
+    return flat
 
 
 def _kinds(op: Op) -> dict[str, Attr]:

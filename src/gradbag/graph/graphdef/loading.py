@@ -10,7 +10,7 @@ from ... import errors
 from ...spec import Op, registry
 from ..bulk import in_bulk
 from ..graph import Graph, Node, Output
-from .attrs import by_name, place_of, read_absent, read_attrs
+from .attrs import by_name, place_of, read_attrs, with_absent
 from .files import read
 from .inlining import Call, Inliner, at
 from .library import Library
@@ -111,8 +111,7 @@ def _build(graph: Graph, call: Call, op: Op, before: Sequence[Node], budget: Bud
     attrs: dict[str, Any] = {}
     if call.proto is not None:
         given = by_name(call.proto.attr, call.given)
-        for absent in sorted(read_absent(op, given)):
-            inputs.insert(absent, None)
+        inputs = with_absent(op, given, inputs)
         attrs, types = read_attrs(op, given, len(inputs), budget)
         for variable, dtype in types.items() if op.takes(len(inputs)) else ():
             place = place_of(op, variable, len(inputs))
