@@ -215,6 +215,8 @@ def push(
     attrs: dict[str, Any],
 ) -> list[Any]:
     """The derivative of the outputs in the direction of the tangents of the flat inputs, None where one rests."""
+    if not op.differentiable_outputs:
+        return [None] * len(outputs)
     names = [arg.name for arg in op.flat_inputs(len(values))]
     if all(t is None or name in op.linear for name, t in zip(names, tangents, strict=True)):
         # Linear in these inputs together: the tangents go through the same op, with the same indices.

@@ -1,4 +1,4 @@
-"""Ordinary NumPy arithmetic on traced arrays: enough to write a loss around gradbag's ops.
+"""Ordinary NumPy arithmetic on traced arrays, by the ops that have the derivatives: enough to write a loss.
 
 Cotangents of complex numbers follow JAX: they are multiplied by the plain derivative, not by its conjugate.
 """
@@ -11,100 +11,29 @@ from typing import Any
 
 import numpy as np
 
-from .trace import Traced, execute, zeros_like
+from .. import dtypes, raw_ops
+from .trace import Traced, execute
 
-Partial = Callable[..., Any]
-
-
-class Elementwise:
-    """A NumPy function that acts on each element, with its partial derivatives."""
-
-    def __init__(self, function: Callable[..., Any], *partials: Partial) -> None:
-        self.function, self.partials = function, partials
-
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        return [np.asarray(self.function(*values))]
-
-    def pull(
-        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
-    ) -> list[Any]:
-        g = _dense(cotangents[0])
-        return [
-            as_type(sum_to(g * partial(*values, outputs[0]), v), v.dtype) if wanted else None
-            for partial, v, wanted in zip(self.partials, values, needed, strict=True)
-        ]
-
-    def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        shape = outputs[0].shape
-        total = zeros_like(outputs[0])
-        for partial, tangent in zip(self.partials, tangents, strict=True):
-            if tangent is not None:
-                total = total + broadcast_to(tangent * partial(*values, outputs[0]), shape)
-        return [as_type(total, outputs[0].dtype)]
-
-
-class Linear:
-    """A linear function of one array, with the function that is its transpose."""
-
-    def __init__(self, function: Callable[[Any], Any], transpose: Callable[[Any], Any]) -> None:
-        self.function, self.transpose = function, transpose
-
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        return [np.asarray(self.function(values[0]))]
-
-    def pull(
-        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
-    ) -> list[Any]:
-        return [self.transpose(_dense(cotangents[0]))]
-
-    def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        return execute(self, tangents)
-
-
-class MatMul:
-    """The product of two matrices."""
-
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        return [values[0] @ values[1]]
-
-    def pull(
-        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
-    ) -> list[Any]:
-        g = _dense(cotangents[0])
-        first = as_type(matmul(g, transpose(values[1])), values[0].dtype) if needed[0] else None
-        second = as_type(matmul(transpose(values[0]), g), values[1].dtype) if needed[1] else None
-        return [first, second]
-
-    def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        terms = []
-        if tangents[0] is not None:
-            terms.append(matmul(tangents[0], values[1]))
-        if tangents[1] is not None:
-            terms.append(matmul(values[0], tangents[1]))
-        return [terms[0] if len(terms) == 1 else terms[0] + terms[1]]
-
-
-def _dense(cotangent: Any) -> Any:
-    return cotangent.dense() if hasattr(cotangent, "dense") else cotangent
-
-
-# ------------------------------------------------------------------ elementwise functions
-ELEMENTWISE: dict[Any, Elementwise] = {
-    np.add: Elementwise(np.add, lambda x, y, z: 1, lambda x, y, z: 1),
-    np.subtract: Elementwise(np.subtract, lambda x, y, z: 1, lambda x, y, z: -1),
-    np.multiply: Elementwise(np.multiply, lambda x, y, z: y, lambda x, y, z: x),
-    np.true_divide: Elementwise(np.true_divide, lambda x, y, z: 1 / y, lambda x, y, z: -x / (y * y)),
-    np.negative: Elementwise(np.negative, lambda x, z: -1),
-    np.square: Elementwise(np.square, lambda x, z: 2 * x),
-    np.sqrt: Elementwise(np.sqrt, lambda x, z: 0.5 / z),
-    np.exp: Elementwise(np.exp, lambda x, z: z),
-    np.log: Elementwise(np.log, lambda x, z: 1 / x),
-    np.tanh: Elementwise(np.tanh, lambda x, z: 1 - z * z),
+ELEMENTWISE = {
+    np.add: "AddV2",
+    np.subtract: "Sub",
+    np.multiply: "Mul",
+    np.true_divide: "RealDiv",
+    np.negative: "Neg",
+    np.square: "Square",
+    np.sqrt: "Sqrt",
+    np.exp: "Exp",
+    np.log: "Log",
+    np.tanh: "Tanh",
 }
 
 
 def elementwise(function: Any, *values: Any) -> Any:
-    return execute(ELEMENTWISE[function], [v if isinstance(v, Traced) else _like(v, values) for v in values])[0]
+    if len(values) == 1:
+        return getattr(raw_ops, ELEMENTWISE[function])(x=values[0])
+    x, y = [v if isinstance(v, Traced) else _like(v, values) for v in values]
+    dtype = np.result_type(x.dtype, y.dtype)
+    return getattr(raw_ops, ELEMENTWISE[function])(x=as_type(x, dtype), y=as_type(y, dtype))
 
 
 def _like(value: Any, others: Sequence[Any]) -> Any:
@@ -120,28 +49,19 @@ def power(value: Any, exponent: Any) -> Any:
         raise TypeError("only a Python number can be an exponent under a transform")
     if exponent == 0:
         return value * 0 + 1
-    return execute(Elementwise(lambda x: x**exponent, lambda x, z: exponent * x ** (exponent - 1)), [value])[0]
+    return value if exponent == 1 else raw_ops.Pow(x=value, y=np.asarray(exponent, value.dtype))
 
 
-# ------------------------------------------------------------------ linear functions
 def as_type(value: Any, dtype: Any) -> Any:
     """The gradient of an argument has the argument's dtype; of a complex one, a real argument gets the real part."""
-    before = value.dtype
-    if before == dtype:
+    if value.dtype == dtype:
         return value
-
-    def cast(x: Any) -> Any:
-        return (x.real if before.kind == "c" and dtype.kind != "c" else x).astype(dtype)
-
-    return execute(Linear(cast, lambda g: as_type(g, before)), [value])[0]
+    return raw_ops.Cast(x=value, DstT=dtypes.name_of(np.dtype(dtype)))
 
 
 def total(value: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    shape = value.shape
-    axes = tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    kept = tuple(1 if k in [a % len(shape) for a in axes] else n for k, n in enumerate(shape))
-    step = Linear(lambda x: np.sum(x, axes, keepdims=keepdims), lambda g: broadcast_to(reshape(g, kept), shape))
-    return execute(step, [value])[0]
+    axes = range(value.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return raw_ops.Sum(input=value, axis=np.array(list(axes), np.int32), keep_dims=keepdims)
 
 
 def mean(value: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -150,10 +70,7 @@ def mean(value: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
-    if tuple(value.shape) == tuple(shape):
-        return value
-    step = Linear(lambda x: np.broadcast_to(x, shape).copy(), lambda g: sum_to(g, value))
-    return execute(step, [value])[0]
+    return raw_ops.BroadcastTo(input=value, shape=np.array(shape, np.int64))
 
 
 def sum_to(value: Any, like: Any) -> Any:
@@ -165,34 +82,14 @@ def sum_to(value: Any, like: Any) -> Any:
 
 
 def reshape(value: Any, shape: Any) -> Any:
-    before = value.shape
-    if tuple(before) == shape:
-        return value
-    return execute(Linear(lambda x: np.reshape(x, shape), lambda g: reshape(g, before)), [value])[0]
+    return raw_ops.Reshape(tensor=value, shape=np.array(shape, np.int64).reshape(-1))
 
 
 def transpose(value: Any, axes: Any = None, *more: int) -> Any:
     if isinstance(axes, int):
         axes = (axes, *more)
-    back = None if axes is None else tuple(np.argsort([a % value.ndim for a in axes]).tolist())
-    return execute(Linear(lambda x: np.transpose(x, axes), lambda g: transpose(g, back)), [value])[0]
-
-
-def take(value: Any, place: Any) -> Any:
-    """Indexing, as in `value[place]`."""
-    shape = value.shape
-    return execute(Linear(lambda x: np.array(x[place]), lambda g: put(g, place, shape)), [value])[0]
-
-
-def put(value: Any, place: Any, shape: tuple[int, ...]) -> Any:
-    """The transpose of indexing: zeros, with `value` added at `place`."""
-
-    def scatter(x: Any) -> Any:
-        out = np.zeros(shape, x.dtype)
-        np.add.at(out, place, x)
-        return out
-
-    return execute(Linear(scatter, lambda g: take(g, place)), [value])[0]
+    order = range(value.ndim)[::-1] if axes is None else [a % value.ndim for a in axes]
+    return raw_ops.Transpose(x=value, perm=np.array(list(order), np.int32))
 
 
 def matmul(first: Any, second: Any) -> Any:
@@ -202,7 +99,37 @@ def matmul(first: Any, second: Any) -> Any:
         return reshape(matmul(first, reshape(second, (-1, 1))), first.shape[:-1])
     if first.ndim != 2 or second.ndim != 2:
         raise TypeError("only matrices and vectors can be multiplied with @ under a transform")
-    return execute(MatMul(), [first, second])[0]
+    dtype = np.result_type(first.dtype, second.dtype)
+    return raw_ops.MatMul(a=as_type(first, dtype), b=as_type(second, dtype))
+
+
+# ------------------------------------------------------------------ indexing
+class Picking:
+    """Indexing as NumPy has it, which no op can say, and its transpose; each is the derivative of the other."""
+
+    def __init__(self, place: Any, shape: tuple[int, ...], picks: bool = True) -> None:
+        self.place, self.shape, self.picks = place, shape, picks
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        if self.picks:
+            return [np.array(values[0][self.place])]
+        out = np.zeros(self.shape, values[0].dtype)
+        np.add.at(out, self.place, values[0])
+        return [out]
+
+    def pull(
+        self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
+        cotangent = cotangents[0].dense() if hasattr(cotangents[0], "dense") else cotangents[0]
+        return execute(Picking(self.place, self.shape, not self.picks), [cotangent])
+
+    def push(self, values: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        return execute(self, tangents)
+
+
+def take(value: Any, place: Any) -> Any:
+    """Indexing, as in `value[place]`."""
+    return execute(Picking(place, value.shape), [value])[0]
 
 
 # ------------------------------------------------------------------ what makes a traced array feel like an array
