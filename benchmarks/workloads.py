@@ -15,8 +15,8 @@ import ml_dtypes
 import numpy as np
 
 from gradbag import raw_ops
-from gradbag.spec import Op, registry
-from gradbag.testing import cases
+from gradbag.spec import Op
+from gradbag.testing import cases, native_ops
 
 Inputs = dict[str, Any]
 
@@ -245,8 +245,10 @@ def tiny(op: Op) -> Inputs:
 
 
 def entries(op: Op, inputs: Any) -> int:
-    """How many entries a call has: the longest list of indices."""
-    return max(len(inputs[a.name]) for a in op.inputs if inputs[a.name].dtype.kind == "i" and inputs[a.name].ndim)
+    """How many entries a call has: the longest list of indices, or the elements of an op without."""
+    arrays = [array for array in op.flat(list(inputs.values())) if array is not None]
+    lists = [len(array) for array in arrays if array.dtype.kind == "i" and array.ndim]
+    return max(lists or [arrays[0].size])
 
 
 # ------------------------------------------------------------------ the plan
@@ -303,7 +305,7 @@ def _plan(quick: bool) -> Iterator[Task]:
     ):
         yield Task("fill and slice", name, replace(sparse, entries=sparse.entries // size))
     in_bags = [task.op for task in _segment_tasks("tiny", [TINY_BAGS])]
-    for op in registry:
+    for op in native_ops():
         yield Task("tiny", op.name, TINY_BAGS if op.name in in_bags else None)
     yield from _segment_tasks("{kind}, one thread", chosen[::2] if quick else chosen, threads=1)
 

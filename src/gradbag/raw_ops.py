@@ -52,14 +52,14 @@ def interpreter_of(kind: type) -> Interpreter | None:
 
 def _function(op: Op) -> Callable[..., Any]:
     inputs, defaults, optional = op.input_names, op.attr_defaults, op.optional_names
-    count = len(inputs)
+    count, kept = len(inputs), eager.prepared.of(op)
     take = itemgetter(*inputs) if count > 1 else lambda given: tuple(given[name] for name in inputs)
 
     def call(*args: Any, **given: Any) -> Any:
         if args:
             raise TypeError(f"{op.name} takes keyword arguments only: {', '.join(_known(op))}")
-        for name in optional:
-            given.setdefault(name, None)
+        if optional:
+            given = dict.fromkeys(optional) | given
         try:
             values = take(given)
         except KeyError:
@@ -68,6 +68,10 @@ def _function(op: Op) -> Callable[..., Any]:
         if op.lists:
             values = op.flat(op.listed(values))
         if len(given) == count and not op.required_attrs:
+            if kept.usual is not None:
+                answer = kept.usual.call(values)
+                if answer is not NotImplemented:
+                    return answer
             return apply(op, values, defaults)
         brought = given.pop("out", None)
         out = None if brought is None else eager.Out(op, brought)

@@ -14,13 +14,16 @@ _prepared: dict[Op, Prepared] = {}
 class Prepared:
     """Routes by dtypes and ranks, outlines by dtypes and shapes, and shortcuts by settings, once there are some."""
 
-    __slots__ = ("outlines", "routes", "settings", "shortcuts")
+    __slots__ = ("outlines", "routes", "settings", "shortcuts", "usual", "usual_key")
 
     def __init__(self, op: Op) -> None:
         self.routes: dict[tuple[Any, ...], Any] = {}
         self.outlines: dict[tuple[Any, ...], Any] = {}
         self.shortcuts: dict[tuple[Any, ...], Any] = {}
         self.settings = () if op.kernel is None else op.kernel.settings
+        # The shortcuts of calls that leave all settings at their defaults: most calls, and nothing need be looked up.
+        self.usual: Any = None
+        self.usual_key = self.key(op.attr_defaults)
 
     def key(self, attrs: dict[str, Any]) -> tuple[Any, ...]:
         """The settings of a kernel that a call decides."""
@@ -29,8 +32,17 @@ class Prepared:
     def keep(self, kept: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any) -> None:
         if len(kept) >= _MOST:
             kept.clear()
-            self.shortcuts.clear()
+            self.forget_shortcuts()
         kept[key] = value
+
+    def keep_shortcuts(self, key: tuple[Any, ...], shortcuts: Any) -> None:
+        self.shortcuts[key] = shortcuts
+        if key == self.usual_key:
+            self.usual = shortcuts
+
+    def forget_shortcuts(self) -> None:
+        self.shortcuts.clear()
+        self.usual = None
 
 
 def of(op: Op) -> Prepared:
@@ -43,4 +55,5 @@ def of(op: Op) -> Prepared:
 @atexit.register
 def _forget() -> None:
     """Something may keep an op beyond the end of the interpreter, and nanobind would then complain of a leak."""
-    _prepared.clear()
+    for prepared in _prepared.values():
+        prepared.forget_shortcuts()

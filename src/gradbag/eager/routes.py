@@ -150,7 +150,7 @@ def _keep_shortcut(op: Op, route: Route, arrays: Sequence[Array | None], attrs: 
         route.shortcut_keys.add(key)
         made = shortcut.made(op, arrays, route.program, route.layout, attrs, kept.shortcuts.get(key))
         if made is not None:
-            kept.shortcuts[key] = made
+            kept.keep_shortcuts(key, made)
 
 
 def _sizes(op: Op, route: Route, arrays: Sequence[Array | None], attrs: dict[str, Any]) -> list[int]:

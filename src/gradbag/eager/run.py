@@ -31,7 +31,7 @@ def available() -> bool:
 def shortcut(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """What a raw op answers, where C++ can do the whole call; else NotImplemented."""
     kept = prepared.of(op)
-    shortcuts = kept.shortcuts.get(kept.key(attrs) if kept.settings else ())
+    shortcuts = kept.shortcuts.get(kept.key(attrs)) if kept.settings else kept.usual
     return NotImplemented if shortcuts is None else shortcuts.call(values)
 
 
