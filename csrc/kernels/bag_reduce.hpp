@@ -73,7 +73,7 @@ void reduce_bags(const RowLookup<T, I>& lookup, const BagBegins& bags, Matrix<T>
                  Settings... settings) {
     const bool stream = may_stream(output.data, output.rows, output.columns);
     // Where most bags are empty it is better to clear them all at once, and together.
-    const bool cleared = bags.size() / 4 > bags.entries();
+    const bool cleared = bags.size() / kClearedRows > bags.entries();
     if (cleared) clear_all(output);
     bags.in_parts(output.columns, [&](std::size_t bag, std::size_t last) {
         if (bag == last) return;

@@ -2,87 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from . import raw_ops
+from .ops.combiners import COMBINERS
 from .sparse_tensor import as_sparse
+from .spec import titled
 
 __all__ = ["fill_empty_rows", "segment_mean", "segment_sqrt_n", "segment_sum", "slice"]
 
 
-def segment_sum(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
-    *,
-    sparse_gradient: bool = False,
-    out: Any = None,
-) -> Any:
-    """Add the rows of `data` that share a segment id.
+class Pooling(Protocol):
+    def __call__(
+        self,
+        data: Any,
+        indices: Any,
+        segment_ids: Any,
+        num_segments: Any = None,
+        *,
+        sparse_gradient: bool = False,
+        out: Any = None,
+    ) -> Any: ...
 
-    `indices` picks a row for each entry, `segment_ids` (sorted) says which output row it goes to. The output has
-    `num_segments` rows, or as many as the last id asks for. `out` is an array to write it into, exactly of its shape
-    and dtype.
 
-        >>> import gradbag
-        >>> gradbag.segment_sum([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
-        array([[4., 6.],
-               [3., 4.]], dtype=float32)
+def _pooling(combiner: str, example: str) -> Pooling:
+    """The function that pools in one way."""
+    chosen = COMBINERS[combiner]
+
+    @titled(f"Segment{chosen.title}", f"{chosen.pools.format(rows=ROWS)}\n{ARGUMENTS}\n{example}")
+    def pool(
+        data: Any,
+        indices: Any,
+        segment_ids: Any,
+        num_segments: Any = None,
+        *,
+        sparse_gradient: bool = False,
+        out: Any = None,
+    ) -> Any:
+        entries = {"data": data, "indices": indices, "segment_ids": segment_ids}
+        settings = {"sparse_gradient": sparse_gradient, "out": out}
+        if num_segments is None:
+            return getattr(raw_ops, f"SparseSegment{chosen.title}")(**entries, **settings)
+        counted = getattr(raw_ops, f"SparseSegment{chosen.title}WithNumSegments")
+        return counted(**entries, num_segments=num_segments, **settings)
+
+    return pool
+
+
+ROWS = "the rows of `data` that share a segment id"
+ARGUMENTS = """
+`indices` picks a row for each entry, `segment_ids` (sorted) says which output row it goes to. The output has
+`num_segments` rows, or as many as the last id asks for. `out` is an array to write it into, exactly of its shape and
+dtype.
+"""
+segment_sum = _pooling(
+    "sum",
     """
-    return _pool("Sum", data, indices, segment_ids, num_segments, sparse_gradient, out)
-
-
-def segment_mean(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
-    *,
-    sparse_gradient: bool = False,
-    out: Any = None,
-) -> Any:
-    """Average the rows of `data` that share a segment id; arguments as for `segment_sum`.
-
+    >>> import gradbag
+    >>> gradbag.segment_sum([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
+    array([[4., 6.],
+           [3., 4.]], dtype=float32)
+    """,
+)
+segment_mean = _pooling(
+    "mean",
+    """
     >>> import gradbag
     >>> gradbag.segment_mean([[1.0, 2.0], [3.0, 4.0]], [0, 1, 1], [0, 0, 1])
     array([[2., 3.],
            [3., 4.]], dtype=float32)
+    """,
+)
+segment_sqrt_n = _pooling(
+    "sqrtn",
     """
-    return _pool("Mean", data, indices, segment_ids, num_segments, sparse_gradient, out)
-
-
-def segment_sqrt_n(
-    data: Any,
-    indices: Any,
-    segment_ids: Any,
-    num_segments: Any = None,
-    *,
-    sparse_gradient: bool = False,
-    out: Any = None,
-) -> Any:
-    """Add rows that share a segment id and divide by the root of their number; arguments as for `segment_sum`.
-
     >>> import gradbag
     >>> gradbag.segment_sqrt_n([[1.0], [3.0]], [0, 1, 1, 1], [0, 0, 0, 0])
     array([[5.]], dtype=float32)
-    """
-    return _pool("SqrtN", data, indices, segment_ids, num_segments, sparse_gradient, out)
-
-
-def _pool(
-    combiner: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, sparse_gradient: bool, out: Any
-) -> Any:
-    entries = {
-        "data": data,
-        "indices": indices,
-        "segment_ids": segment_ids,
-        "sparse_gradient": sparse_gradient,
-        "out": out,
-    }
-    if num_segments is None:
-        return getattr(raw_ops, f"SparseSegment{combiner}")(**entries)
-    return getattr(raw_ops, f"SparseSegment{combiner}WithNumSegments")(**entries, num_segments=num_segments)
+    """,
+)
 
 
 def fill_empty_rows(sparse: Any, default_value: Any) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import ANY, NUMBER
-from ..spec import Arg, AtLeast, Example, Kernel, Reject, op
+from ..spec import Arg, AtLeast, Example, Kernel, Reject, op, titled
 from .filling import fill_rows, split_gradient
 from .samples import fill_gradients, ragged_rows, sparse_rows
 
@@ -97,47 +97,6 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     return {"values": split.d_values, "default_value": split.d_default_value}
 
 
-# ------------------------------------------------------------------ SparseFillEmptyRowsGrad
-@op(
-    "SparseFillEmptyRowsGrad",
-    inputs=[MAP, GRAD_VALUES],
-    outputs=[D_VALUES, D_DEFAULT],
-    types={"T": NUMBER},
-    kernel=Kernel("fill_empty_rows_grad"),
-    linear=["grad_values"],
-    example=Example(GRAD_INPUTS, GRAD_OUTPUTS),
-    samples=fill_gradients,
-    rejects=GRAD_REJECTS,
-)
-def sparse_fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> Any:
-    """The gradient of SparseFillEmptyRows: entries get theirs back, the default gets the sum of the rest.
-
-    d_values[i] = grad_values[reverse_index_map[i]]
-    d_default_value = sum of grad_values at the places that reverse_index_map does not name
-    """
-    return split_gradient(reverse_index_map, grad_values)
-
-
-@sparse_fill_empty_rows_grad.gradient
-def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
-    # Places that the map does not name get the default's gradient: the ragged op fills exactly those. A place that
-    # it names twice gets both, so the filled entries are added up by place.
-    filled = ops.RaggedFillEmptyRows(
-        value_rowids=x.reverse_index_map,
-        values=g.d_values,
-        nrows=ops.rows(x.grad_values),
-        default_value=g.d_default_value,
-    )
-    return {
-        "grad_values": ops.SparseSegmentSumWithNumSegments(
-            data=filled.output_values,
-            indices=ops.range(ops.rows(filled.output_values)),
-            segment_ids=filled.output_value_rowids,
-            num_segments=ops.rows(x.grad_values),
-        )
-    }
-
-
 # ------------------------------------------------------------------ RaggedFillEmptyRows
 @op(
     "RaggedFillEmptyRows",
@@ -193,41 +152,43 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     return {"values": split.d_values, "default_value": split.d_default_value}
 
 
-# ------------------------------------------------------------------ RaggedFillEmptyRowsGrad
-@op(
-    "RaggedFillEmptyRowsGrad",
-    inputs=[MAP, GRAD_VALUES],
-    outputs=[D_VALUES, D_DEFAULT],
-    types={"T": NUMBER},
-    kernel=Kernel("fill_empty_rows_grad"),
-    linear=["grad_values"],
-    example=Example(GRAD_INPUTS, GRAD_OUTPUTS),
-    samples=fill_gradients,
-    rejects=GRAD_REJECTS,
-)
-def ragged_fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any) -> Any:
-    """The gradient of RaggedFillEmptyRows: entries get theirs back, the default gets the sum of the rest.
-
-    d_values[i] = grad_values[reverse_index_map[i]]
-    d_default_value = sum of grad_values at the places that reverse_index_map does not name
-    """
-    return split_gradient(reverse_index_map, grad_values)
-
-
-@ragged_fill_empty_rows_grad.gradient
-def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
-    # As for the sparse op: fill the places that the map does not name, then add up by place.
-    filled = ops.RaggedFillEmptyRows(
-        value_rowids=x.reverse_index_map,
-        values=g.d_values,
-        nrows=ops.rows(x.grad_values),
-        default_value=g.d_default_value,
+# ------------------------------------------------------------------ SparseFillEmptyRowsGrad, RaggedFillEmptyRowsGrad
+def _gradient_of(filling: str) -> None:
+    @op(
+        f"{filling}Grad",
+        inputs=[MAP, GRAD_VALUES],
+        outputs=[D_VALUES, D_DEFAULT],
+        types={"T": NUMBER},
+        kernel=Kernel("fill_empty_rows_grad"),
+        linear=["grad_values"],
+        example=Example(GRAD_INPUTS, GRAD_OUTPUTS),
+        samples=fill_gradients,
+        rejects=GRAD_REJECTS,
     )
-    return {
-        "grad_values": ops.SparseSegmentSumWithNumSegments(
-            data=filled.output_values,
-            indices=ops.range(ops.rows(filled.output_values)),
-            segment_ids=filled.output_value_rowids,
-            num_segments=ops.rows(x.grad_values),
+    @titled(
+        f"{filling}Grad",
+        f"The gradient of {filling}: entries get theirs back, the default gets the sum of the rest.\n\n"
+        "d_values[i] = grad_values[reverse_index_map[i]]\n"
+        "d_default_value = sum of grad_values at the places that reverse_index_map does not name",
+    )
+    def gradient(reverse_index_map: Any, grad_values: Any) -> Any:
+        return split_gradient(reverse_index_map, grad_values)
+
+    @gradient.gradient
+    def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
+        # Places that the map does not name get the default's gradient: the ragged op fills exactly those. A place
+        # that it names twice gets both, so the filled entries are added up by place.
+        filled = ops.RaggedFillEmptyRows(
+            value_rowids=x.reverse_index_map,
+            values=g.d_values,
+            nrows=ops.rows(x.grad_values),
+            default_value=g.d_default_value,
         )
-    }
+        entries = {"indices": ops.range(ops.rows(filled.output_values)), "segment_ids": filled.output_value_rowids}
+        count = ops.rows(x.grad_values)
+        added = ops.SparseSegmentSumWithNumSegments(data=filled.output_values, **entries, num_segments=count)
+        return {"grad_values": added}
+
+
+for _filling in ("SparseFillEmptyRows", "RaggedFillEmptyRows"):
+    _gradient_of(_filling)
