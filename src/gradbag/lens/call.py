@@ -21,7 +21,7 @@ class Call:
     """A node with the values that went in and came out, ready to be asked which entries belong together."""
 
     def __init__(self, node: Node, inputs: Sequence[Array], outputs: Sequence[Array], budget: Budget) -> None:
-        self.inputs, self.outputs, self.budget = list(inputs), list(outputs), budget
+        self.node, self.inputs, self.outputs, self.budget = node, list(inputs), list(outputs), budget
         self.trials = Trials(node, self.inputs, self.outputs)
         self.declared = self.trials.declared
         self.step = OpStep(node.op, self.trials.attrs)
@@ -73,12 +73,16 @@ class Call:
 
     def _pulled(self, point: Point, lit: Masks) -> list[Any]:
         seeds = self._seeds(point.outputs, lit)
-        return seeds and self.step.pull(*point, seeds, [True] * len(point.inputs))
+        if not seeds:
+            return []
+        flat = self.node.flat(point.inputs)
+        pulled = self.step.pull(flat, point.outputs, seeds, [True] * len(flat))
+        return [moved for place, moved in enumerate(pulled) if place not in self.node.absent]
 
     def _pushed(self, point: Point, lit: Masks) -> list[Any]:
         able = self.declared.differentiable
         seeds = self._seeds(point.inputs, [mask if place in able else None for place, mask in enumerate(lit)])
-        return seeds and self.step.push(*point, seeds)
+        return seeds and self.step.push(self.node.flat(point.inputs), point.outputs, self.node.flat(seeds))
 
     def _seeds(self, values: Sequence[Array], lit: Masks) -> list[Array | None]:
         """Random numbers where lit, so that nothing cancels, and zeros elsewhere; an empty list if nothing is lit."""

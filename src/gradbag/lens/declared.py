@@ -25,7 +25,7 @@ class Declared:
 
     def __init__(self, node: Node, inputs: Sequence[Array]) -> None:
         self.node, self.op, self.inputs = node, node.op, inputs
-        self.args = self.op.flat_inputs(len(inputs))
+        self.args = node.args
         self.whole = {p for p, arg in enumerate(self.args) if set(self.op.allowed(arg)) <= set(dtypes.INTEGER)}
         self.settings = self._settings()
         able = set(self.op.differentiable) if self.op.rule is not None else set()
@@ -55,7 +55,7 @@ class Declared:
         seen = [v if v.size <= MOST_SEEN and place != hidden else None for place, v in enumerate(self.inputs)]
         known = [Known(dtypes.name_of(v.dtype), v.shape, s) for v, s in zip(self.inputs, seen, strict=True)]
         try:
-            return list(self.op.shape_rule(*self.op.grouped(known), **self.node.attrs))
+            return list(self.op.shape_rule(*self.op.grouped(self.node.flat(known)), **self.node.attrs))
         except (errors.Fault, *PROBLEMS):
             return None
 

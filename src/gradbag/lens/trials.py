@@ -25,7 +25,7 @@ class Trials:
     """The values that went into a call and came out, and points near to them that tell more."""
 
     def __init__(self, node: Node, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        self.op, self.inputs, self.outputs = node.op, inputs, outputs
+        self.node, self.op, self.inputs, self.outputs = node, node.op, inputs, outputs
         self.declared = declared = Declared(node, inputs)
         self.rng = np.random.default_rng(node.number)
         self.attrs = {name: FOLLOWED if name in declared.carried else value for name, value in node.attrs.items()}
@@ -35,7 +35,7 @@ class Trials:
         """The outputs for some inputs; None where the op does not take them."""
         try:
             with np.errstate(all="ignore"):
-                answer = raw_ops.apply(self.op, list(values), self.attrs)
+                answer = raw_ops.apply(self.op, self.node.flat(values), self.attrs)
         except PROBLEMS:
             return None
         return [np.asarray(one) for one in (answer if self.op.result is not None else [answer])]

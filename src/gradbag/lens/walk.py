@@ -52,7 +52,7 @@ class Lens:
         if node is None:
             why = "has a problem that must be solved first" if name in self.page.nodes else "is not on the page"
             raise errors.InvalidArgumentError(f"{name[:80]!r} {why}")
-        ports = node.op.flat_names(len(node.inputs))
+        ports = node.ports
         place = ports.index(port) if port in ports else None
         start = node.inputs[place] if place is not None else node.output(port)
         value = self._value(start)
@@ -89,7 +89,7 @@ class Lens:
                 continue
             found = call.back([lit.get(output) for output in node.outputs])
             self._leave(self.budget.unfinished)
-            for port, source, entries in zip(node.op.flat_names(len(found)), node.inputs, found, strict=True):
+            for port, source, entries in zip(node.ports, node.inputs, found, strict=True):
                 if entries is None or not entries.any():
                     continue
                 self._mark(f"{node.name}.{port}", entries, "wires", "feeds")
@@ -118,7 +118,7 @@ class Lens:
             # One after the other, so that only those wires light up through which something goes.
             alone = call.forth([mask if p == place else None for p in range(len(inputs))])
             if any(m is not None and m.any() for m in alone):
-                self._mark(f"{node.name}.{node.op.flat_names(len(inputs))[place]}", mask, "wires", "fed")
+                self._mark(f"{node.name}.{node.ports[place]}", mask, "wires", "fed")
                 found = [either(f, a) for f, a in zip(found, alone, strict=True)]
         self._leave(self.budget.unfinished)
         for output, entries in zip(node.outputs, found, strict=True):

@@ -54,8 +54,8 @@ REJECTS = [
     kernel=Kernel("bag_reduce", settings=("combiner",)),
     linear=["table"],
     example=Example(
-        {"table": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], **BAGS, "weights": [1.0, 1.0, 2.0, 0.5]},
-        {"output": [[5.0, 6.0], [0.0, 0.0], [3.0, 4.0]]},
+        {"table": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]], **BAGS, "weights": [2.0, 1.0, 1.0, 0.5]},
+        {"output": [[3.5, 4.5], [0.0, 0.0], [3.0, 4.0]]},
     ),
     samples=bag_lookups,
     rejects=[
@@ -116,7 +116,7 @@ def _normalized_back(ops: Any, x: Any, shares: Any) -> Any:
 
 
 # ------------------------------------------------------------------ EmbeddingBagDenseGrad
-GRAD_EXAMPLE = {"grad": [[4.0, 8.0], [9.0, 9.0], [2.0, 1.0]], **BAGS, "weights": [1.0, 1.0, 2.0, 0.5], "num_rows": 5}
+GRAD_EXAMPLE = {"grad": [[4.0, 8.0], [9.0, 9.0], [2.0, 1.0]], **BAGS, "weights": [2.0, 1.0, 1.0, 0.5], "num_rows": 5}
 GRAD_REJECTS = [
     Reject({"ids": [0, 2, 5, 1]}, r"ids\[2\] == 5 out of range \[0, 5\)"),
     *REJECTS[2:],
@@ -135,7 +135,7 @@ GRAD_REJECTS = [
         "bag_grad", passes=("grad", "ids", "offsets", "weights"), scratch=("n", "n", "n"), settings=("combiner",)
     ),
     linear=["grad"],
-    example=Example(GRAD_EXAMPLE, {"output": [[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [2.0, 4.0], [0.0, 0.0]]}),
+    example=Example(GRAD_EXAMPLE, {"output": [[2.0, 4.0], [2.0, 1.0], [1.0, 2.0], [1.0, 2.0], [0.0, 0.0]]}),
     samples=bag_scatters,
     rejects=GRAD_REJECTS,
 )
@@ -177,7 +177,7 @@ def _grad_gradient(ops: Any, x: Any, rows: Any, ids: Any) -> Any:
     linear=["grad"],
     example=Example(
         GRAD_EXAMPLE,
-        {"output": [[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [2.0, 4.0]], "sorted_unique_indices": [0, 1, 2, 3]},
+        {"output": [[2.0, 4.0], [2.0, 1.0], [1.0, 2.0], [1.0, 2.0]], "sorted_unique_indices": [0, 1, 2, 3]},
     ),
     samples=bag_scatters,
     rejects=GRAD_REJECTS,
@@ -237,7 +237,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     outputs=[Arg("output", "T", "n", "The share of each entry.")],
     types={"T": FLOAT, "Toffsets": INDEX},
     kernel=Kernel("bag_normalize", scratch=("bags",), settings=("combiner",)),
-    example=Example({"weights": [1.0, 1.0, 2.0, 0.5], "offsets": [0, 3, 3]}, {"output": [0.25, 0.25, 0.5, 1.0]}),
+    example=Example({"weights": [2.0, 1.0, 1.0, 0.5], "offsets": [0, 3, 3]}, {"output": [0.5, 0.25, 0.25, 1.0]}),
     samples=weighted_bags,
     rejects=[
         Reject({"offsets": [0, 3, 5]}, r"offsets\[2\] == 5 out of range \[0, 5\)"),

@@ -299,7 +299,7 @@ def _takers(carried: Carried) -> list[tuple[Op, str]]:
     for number, target in enumerate(_new_blocks(tuple(declared_ops()))[2]):
         op = target.op
         for place, arg in enumerate(op.inputs):
-            if carried.dtype is None or not _alone(op, arg, carried):
+            if not arg.updates and (carried.dtype is None or not _alone(op, arg, carried)):
                 at = -1 if arg.many else place
                 later = carried.dtype is not None and bool(_reason(target, at, carried))
                 # Of two ops the one that takes fewer dtypes is made for this one.
