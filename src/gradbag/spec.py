@@ -325,7 +325,7 @@ class Op:
 
     def bound(self, rule: Callable[..., Any], attrs: Mapping[str, Any]) -> Callable[..., Any]:
         """A rule about values with the attributes that it names beside the inputs."""
-        named = {name: attrs[name] for name in inspect.signature(rule).parameters if name in attrs}
+        named = {name: attrs[name] for name in _parameters(rule) if name in attrs} if attrs else {}
         return functools.partial(rule, **named) if named else rule
 
     def resolve_types(self, names: Sequence[str | None], attrs: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -487,6 +487,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(rule).parameters)
 
 
 def is_dtype_name(name: str) -> bool:
