@@ -13,6 +13,69 @@ interpreters: dict[type, Callable[[Op, Sequence[Any], dict[str, Any]], Any]]
 def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Out | None = None) -> Any: ...
 def __getattr__(name: str) -> Callable[..., Any]: ...
 
+def EmbeddingBag(
+    *,
+    table: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    combiner: str = 'mean',
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Look up the rows of a table for bags of ids, and combine each bag into one row."""
+
+def EmbeddingBagDenseGrad(
+    *,
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    num_rows: ArrayLike,
+    combiner: str = 'mean',
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of EmbeddingBag: give every entry's row its share of its bag's gradient."""
+
+class _EmbeddingBagGrad(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def EmbeddingBagGrad(
+    *,
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    num_rows: ArrayLike,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> _EmbeddingBagGrad:
+    """The compact gradient of EmbeddingBag: only the rows that some entry picked, and which rows those are."""
+
+def EmbeddingBagWeightsGrad(
+    *,
+    grad: ArrayLike,
+    table: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """What the weights of a sum of rows get: the inner product of each entry's row and its bag's gradient."""
+
+def NormalizeBagWeights(
+    *,
+    weights: ArrayLike,
+    offsets: ArrayLike,
+    combiner: str = 'mean',
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Divide the weights of each bag by what its combined row is divided by; weights that cancel give zeros."""
+
 class _SparseFillEmptyRows(NamedTuple):
     output_indices: NDArray[Any]
     output_values: NDArray[Any]
@@ -29,19 +92,6 @@ def SparseFillEmptyRows(
     out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _SparseFillEmptyRows:
     """Give every empty row of a sparse tensor one entry with the default value."""
-
-class _SparseFillEmptyRowsGrad(NamedTuple):
-    d_values: NDArray[Any]
-    d_default_value: NDArray[Any]
-
-def SparseFillEmptyRowsGrad(
-    *,
-    reverse_index_map: ArrayLike,
-    grad_values: ArrayLike,
-    name: str | None = None,
-    out: Sequence[NDArray[Any] | None] | None = None,
-) -> _SparseFillEmptyRowsGrad:
-    """The gradient of SparseFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
 
 class _RaggedFillEmptyRows(NamedTuple):
     output_value_rowids: NDArray[Any]
@@ -60,6 +110,19 @@ def RaggedFillEmptyRows(
 ) -> _RaggedFillEmptyRows:
     """Give every empty row of a ragged tensor one entry with the default value."""
 
+class _SparseFillEmptyRowsGrad(NamedTuple):
+    d_values: NDArray[Any]
+    d_default_value: NDArray[Any]
+
+def SparseFillEmptyRowsGrad(
+    *,
+    reverse_index_map: ArrayLike,
+    grad_values: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SparseFillEmptyRowsGrad:
+    """The gradient of SparseFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
+
 class _RaggedFillEmptyRowsGrad(NamedTuple):
     d_values: NDArray[Any]
     d_default_value: NDArray[Any]
@@ -72,178 +135,6 @@ def RaggedFillEmptyRowsGrad(
     out: Sequence[NDArray[Any] | None] | None = None,
 ) -> _RaggedFillEmptyRowsGrad:
     """The gradient of RaggedFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
-
-def SparseSegmentSum(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id."""
-
-def SparseSegmentSumWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id."""
-
-def SparseSegmentMean(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Average the rows of a table that share a segment id."""
-
-def SparseSegmentMeanWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Average the rows of a table that share a segment id."""
-
-def SparseSegmentSqrtN(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id and divide by the square root of their number."""
-
-def SparseSegmentSqrtNWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id and divide by the square root of their number."""
-
-def SparseSegmentSumGrad(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    output_dim0: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSegmentSum: give every entry's row the gradient of its segment."""
-
-def SparseSegmentMeanGrad(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    output_dim0: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSegmentMean: share each segment's gradient equally among its entries' rows."""
-
-def SparseSegmentSqrtNGrad(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    output_dim0: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSegmentSqrtN: each entry's row gets its segment's gradient over the root of its size."""
-
-class _SparseSegmentSumGradV2(NamedTuple):
-    output: NDArray[Any]
-    sorted_unique_indices: NDArray[Any]
-
-def SparseSegmentSumGradV2(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    dense_output_dim0: ArrayLike,
-    name: str | None = None,
-) -> _SparseSegmentSumGradV2:
-    """The compact gradient of SparseSegmentSum: only the rows that some entry picked, and which rows those are."""
-
-class _SparseSegmentMeanGradV2(NamedTuple):
-    output: NDArray[Any]
-    sorted_unique_indices: NDArray[Any]
-
-def SparseSegmentMeanGradV2(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    dense_output_dim0: ArrayLike,
-    name: str | None = None,
-) -> _SparseSegmentMeanGradV2:
-    """The compact gradient of SparseSegmentMean: only the rows that some entry picked, and which rows those are."""
-
-class _SparseSegmentSqrtNGradV2(NamedTuple):
-    output: NDArray[Any]
-    sorted_unique_indices: NDArray[Any]
-
-def SparseSegmentSqrtNGradV2(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    dense_output_dim0: ArrayLike,
-    name: str | None = None,
-) -> _SparseSegmentSqrtNGradV2:
-    """The compact gradient of SparseSegmentSqrtN: only the rows that some entry picked, and which rows those are."""
-
-class _SparseSlice(NamedTuple):
-    output_indices: NDArray[Any]
-    output_values: NDArray[Any]
-    output_shape: NDArray[Any]
-
-def SparseSlice(
-    *,
-    indices: ArrayLike,
-    values: ArrayLike,
-    shape: ArrayLike,
-    start: ArrayLike,
-    size: ArrayLike,
-    name: str | None = None,
-    out: Sequence[NDArray[Any] | None] | None = None,
-) -> _SparseSlice:
-    """Keep the entries of a sparse tensor that lie in a window, in their order."""
-
-def SparseSliceGrad(
-    *,
-    backprop_val_grad: ArrayLike,
-    input_indices: ArrayLike,
-    input_start: ArrayLike,
-    output_indices: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""
 
 def Conj(
     *,
@@ -273,6 +164,7 @@ def AddN(
     *,
     inputs: Sequence[ArrayLike],
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The sum of a list of arrays of one shape; nothing is stretched."""
 
@@ -1118,3 +1010,185 @@ def AssignSub(
     name: str | None = None,
 ) -> NDArray[Any]:
     """Subtract from a variable."""
+
+def RowSgd(
+    *,
+    table: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; rows that are not named stay as they are."""
+
+def SparseSegmentSum(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id."""
+
+def SparseSegmentSumWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id."""
+
+def SparseSegmentMean(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Average the rows of a table that share a segment id."""
+
+def SparseSegmentMeanWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Average the rows of a table that share a segment id."""
+
+def SparseSegmentSqrtN(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id and divide by the square root of their number."""
+
+def SparseSegmentSqrtNWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id and divide by the square root of their number."""
+
+def SparseSegmentSumGrad(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    output_dim0: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSegmentSum: give every entry's row the gradient of its segment."""
+
+def SparseSegmentMeanGrad(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    output_dim0: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSegmentMean: share each segment's gradient equally among its entries' rows."""
+
+def SparseSegmentSqrtNGrad(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    output_dim0: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSegmentSqrtN: each entry's row gets its segment's gradient over the root of its size."""
+
+class _SparseSegmentSumGradV2(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def SparseSegmentSumGradV2(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    dense_output_dim0: ArrayLike,
+    name: str | None = None,
+) -> _SparseSegmentSumGradV2:
+    """The compact gradient of SparseSegmentSum: only the rows that some entry picked, and which rows those are."""
+
+class _SparseSegmentMeanGradV2(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def SparseSegmentMeanGradV2(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    dense_output_dim0: ArrayLike,
+    name: str | None = None,
+) -> _SparseSegmentMeanGradV2:
+    """The compact gradient of SparseSegmentMean: only the rows that some entry picked, and which rows those are."""
+
+class _SparseSegmentSqrtNGradV2(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def SparseSegmentSqrtNGradV2(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    dense_output_dim0: ArrayLike,
+    name: str | None = None,
+) -> _SparseSegmentSqrtNGradV2:
+    """The compact gradient of SparseSegmentSqrtN: only the rows that some entry picked, and which rows those are."""
+
+class _SparseSlice(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+    output_shape: NDArray[Any]
+
+def SparseSlice(
+    *,
+    indices: ArrayLike,
+    values: ArrayLike,
+    shape: ArrayLike,
+    start: ArrayLike,
+    size: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SparseSlice:
+    """Keep the entries of a sparse tensor that lie in a window, in their order."""
+
+def SparseSliceGrad(
+    *,
+    backprop_val_grad: ArrayLike,
+    input_indices: ArrayLike,
+    input_start: ArrayLike,
+    output_indices: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""

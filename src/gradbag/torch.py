@@ -165,7 +165,7 @@ def _bags(starts: Any, count: Any) -> Any:
 def _filled(ids: Any, starts: Any, weights: Any, default_id: int) -> tuple[Any, Any, Any]:
     """The same with one entry of the default id, of weight one, in every bag that was empty."""
     rows = {"value_rowids": _bags(starts, ids.shape[0]), "nrows": starts.shape[0]}
-    filled = raw_ops.RaggedFillEmptyRows(values=ids, default_value=default_id, **rows)
+    filled: Any = raw_ops.RaggedFillEmptyRows(values=ids, default_value=default_id, **rows)
     if weights is not None:
         weights = raw_ops.RaggedFillEmptyRows(values=weights, default_value=1.0, **rows).output_values
     empty = filled.empty_row_indicator.to(starts.dtype)

@@ -11,8 +11,9 @@ import gradbag
 from gradbag import dtypes, eager, opdocs, raw_ops
 from gradbag.spec import Op, Reject
 from gradbag.testing import array_ops, assert_adjoint, assert_gradient, assert_same, cases, layouts
-from gradbag.testing.cases import Case, type_choices, usual_types
+from gradbag.testing.cases import Case, floating_types, type_choices, usual_types
 from gradbag.testing.gradcheck import function_of
+from gradbag.testing.oracle import listed
 
 RUNNING = [op for op in array_ops() if opdocs.runs_alone(op)]
 IN_A_SESSION = [op for op in array_ops() if not opdocs.runs_alone(op)]
@@ -66,7 +67,7 @@ def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
                 given = [*case.arrays[:place], same, *case.arrays[place + 1 :]]
                 inputs = dict(zip(op.input_names, op.grouped(given), strict=True))
                 answer = getattr(raw_ops, op.name)(**inputs, **case.attrs)
-                for got, expected in zip([answer] if op.result is None else answer, want, strict=True):
+                for got, expected in zip(listed(op, answer), want, strict=True):
                     assert_same(got, expected, f"{case}: input {place} {layout}")
         count += 1
     assert count
@@ -90,14 +91,17 @@ def test_a_dtype_that_no_op_takes_is_named(op: Op) -> None:
 
 @every_op
 def test_an_out_is_filled_where_words_give_the_shapes_and_else_refused(op: Op) -> None:
-    if op.shape_rule is not None or not op.outputs:
+    if not op.sized_outputs:
         with pytest.raises(TypeError, match=f"^{op.name} takes no out: the sizes of its outputs are only known"):
             getattr(raw_ops, op.name)(**op.example.inputs, out=np.zeros(1))
         return
-    wanted = getattr(raw_ops, op.name)(**op.example.inputs)
-    brought = np.empty_like(wanted)
-    assert getattr(raw_ops, op.name)(**op.example.inputs, out=brought) is brought
-    np.testing.assert_array_equal(brought, wanted)
+    wanted = listed(op, getattr(raw_ops, op.name)(**op.example.inputs))
+    sized = [arg.name in op.sized_outputs for arg in op.outputs]
+    brought = [np.empty_like(w) if taken else None for w, taken in zip(wanted, sized, strict=True)]
+    answer = getattr(raw_ops, op.name)(**op.example.inputs, out=brought if op.result else brought[0])
+    for got, array, want in zip(listed(op, answer), brought, wanted, strict=True):
+        assert array is None or got is array
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("op", IN_A_SESSION, ids=lambda op: op.name)
@@ -139,26 +143,18 @@ def _less_and_less(case: Case) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
 
 
 # ------------------------------------------------------------------ gradients
-def _types(op: Op, name: str) -> dict[str, str] | None:
-    """The usual dtypes with floating ones of this name; None if there is a variable that does not take it."""
-    floating = [v for v, names in op.types.items() if not dtypes.DIFFERENTIABLE.isdisjoint(names)]
-    if any(name not in op.types[v] for v in floating):
-        return None
-    return {**usual_types(op), **dict.fromkeys(floating, name)}
-
-
 @pytest.mark.parametrize("op", DERIVED, ids=lambda op: op.name)
 def test_gradients_are_checked_for_some_dtype(op: Op) -> None:
-    assert _types(op, "float64") or _types(op, "complex128")
+    assert floating_types(op, "float64") or floating_types(op, "complex128")
 
 
 @pytest.mark.parametrize(
     ("op", "name"),
-    [(op, name) for op in DERIVED for name in ("float64", "complex128") if _types(op, name)],
+    [(op, name) for op in DERIVED for name in ("float64", "complex128") if floating_types(op, name)],
     ids=lambda x: x.name if isinstance(x, Op) else x,
 )
 def test_gradients_and_forward_mode(op: Op, name: str) -> None:
-    types = _types(op, name)
+    types = floating_types(op, name)
     checked = 0
     for case in cases(op, types):
         if case.label != "example":  # which may show a point that has no derivative

@@ -28,7 +28,9 @@ class InGraph:
         self.leaves: list[Output] = []
         values: list[Any] = []
         for arg, array in zip(op.flat_inputs(len(case.arrays)), case.arrays, strict=True):
-            if arg.name in op.differentiable and dtypes.is_differentiable(array.dtype):
+            if array is None:
+                values.append(None)
+            elif arg.name in op.differentiable and dtypes.is_differentiable(array.dtype):
                 values.append(self.placeholder(array, known))
                 self.leaves.append(values[-1])
             else:

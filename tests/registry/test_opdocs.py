@@ -33,7 +33,9 @@ def test_signature_is_keyword_only_and_ends_with_name_and_out(op: Op) -> None:
     parameters = inspect.signature(getattr(raw_ops, op.name)).parameters
     last = ["name", "out"] if op.sized_outputs else ["name"]
     assert list(parameters) == [*op.input_names, *op.attr_defaults, *last]
-    assert {p.name for p in parameters.values() if p.default is p.empty} == {*op.input_names, *op.required_attrs}
+    needed = {*op.input_names, *op.required_attrs} - op.optional_names
+    assert {p.name for p in parameters.values() if p.default is p.empty} == needed
+    assert all(parameters[name].default is None for name in op.optional_names)
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
     assert all(parameters[name].default is None for name in last)
 

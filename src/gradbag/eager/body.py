@@ -48,7 +48,7 @@ def run_body(
         for view, output in zip(out.views, found, strict=True):
             if view is not None:
                 view[...] = output
-        return out.returned(found)
+        return [*outputs[:changed], *out.returned(found)]
     return [*outputs[:changed], *(found if share else [_own(output, arrays) for output in found])]
 
 

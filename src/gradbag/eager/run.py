@@ -61,7 +61,7 @@ def run(
     route = known_route(op, values) if op.kernel is not None else None
     arrays: Sequence[Any] = values if route is not None else arguments.to_arrays(op, values)
     if op.updates:
-        return _in_place(op, values, arrays, attrs)
+        return _in_place(op, values, arrays, attrs, out)
     if op.kernel is None or native is None:
         return _by_body(op, arrays, attrs, out, share)
     return _told(op, _by_kernel, route, arrays, attrs, out)
@@ -77,9 +77,8 @@ def functional(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Arr
     arrays = list(arguments.to_arrays(op, values))
     places = op.flat_updates(len(arrays))
     for place in places:
-        name, array = op.flat_names(len(arrays))[place], arrays[place]
-        memory.reserve(op.name, [(f"a copy of {name}", array.shape, array.itemsize)])
-        arrays[place] = np.array(array)
+        _reserve_copy(op, op.flat_names(len(arrays))[place], arrays[place])
+        arrays[place] = np.array(arrays[place])
     outputs = run(op, arrays, attrs)
     return [*[arrays[place] for place in places], *outputs]
 
@@ -126,33 +125,44 @@ def _named(op: Op, fault: errors.Fault) -> errors.InvalidArgumentError:
 
 
 # ------------------------------------------------------------------ updates
-def _in_place(op: Op, values: Sequence[Any], arrays: Sequence[Any], attrs: dict[str, Any]) -> list[Array]:
+def _in_place(
+    op: Op, values: Sequence[Any], arrays: Sequence[Any], attrs: dict[str, Any], out: Out | None
+) -> list[Array]:
     names, places = op.flat_names(len(values)), op.flat_updates(len(values))
     for place in places:
         _check_updated(op, names, place, values, arrays)
     route = None if native is None or op.kernel is None else route_for(op, arrays)
     if route is None or route.program.fill is None:
-        found = _by_body(op, arrays, attrs)
+        for place in places:  # a body makes them anew
+            _reserve_copy(op, names[place], arrays[place])
+        found = _by_body(op, arrays, attrs, out)
         apart, changed, outputs = places, found[: len(places)], found[len(places) :]
     else:
         given = list(arrays)
         apart = [place for place in places if given[place].flags.num & _WRITEABLE != _WRITEABLE]
         for place in apart:  # a kernel wants contiguous memory
+            _reserve_copy(op, names[place], given[place])
             given[place] = np.array(given[place], order="C")
-        outputs = _told(op, run_native, route, given, attrs, None)
+        outputs = _told(op, run_native, route, given, attrs, out)
         changed = [given[place] for place in apart]
     for place, new in zip(apart, changed, strict=True):
         arrays[place][...] = new
     return outputs
 
 
+def _reserve_copy(op: Op, name: str, array: Array) -> None:
+    memory.reserve(op.name, [(f"a copy of {name}", array.shape, array.itemsize)])
+
+
 def _check_updated(op: Op, names: Sequence[str], place: int, values: Sequence[Any], arrays: Sequence[Any]) -> None:
     """Refuse what cannot be updated: anything that is no array, cannot be written, or lies where another input lies."""
-    value = values[place]
-    if value is not arrays[place]:
+    value, array = values[place], arrays[place]  # of a subclass, say a file in memory, the second is a view
+    if not isinstance(value, np.ndarray):
         raise errors.wrong_type(op.name, names[place], ["a NumPy array, which is changed"], type(value).__name__)
-    if not value.flags.writeable:
+    if not value.dtype.isnative:
+        raise errors.unfit(op.name, names[place], "in the byte order of this machine", value.dtype.str)
+    if not array.flags.writeable:
         raise errors.unfit(op.name, names[place], "writeable", "a read-only array")
-    for name, other, array in zip(names, range(len(arrays)), arrays, strict=True):
-        if other != place and array is not None and overlap(value, array):
+    for name, other, beside in zip(names, range(len(arrays)), arrays, strict=True):
+        if other != place and beside is not None and overlap(array, beside):
             raise errors.unfit(op.name, names[place], "memory of its own", f"an array that overlaps {name}")

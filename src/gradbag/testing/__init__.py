@@ -7,7 +7,7 @@ for case in cases(my_op):
 
 from .cases import Case, cases, cast, layouts
 from .gradcheck import assert_adjoint, assert_gradient
-from .oracle import assert_kernel_equals_body, assert_same
+from .oracle import assert_kernel_equals_body, assert_same, assert_same_results, called
 from .selection import array_ops, differentiable_ops, native_ops
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     "assert_gradient",
     "assert_kernel_equals_body",
     "assert_same",
+    "assert_same_results",
+    "called",
     "cases",
     "cast",
     "differentiable_ops",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,18 +22,42 @@ USUAL = {
 
 @dataclass(frozen=True)
 class Case:
-    """One call: inputs in declared order, of definite dtypes."""
+    """One call: inputs in declared order, of definite dtypes; a list of arrays, or None, where the op takes that."""
 
     op: Op
     types: Mapping[str, str]
-    inputs: Mapping[str, Array]
+    inputs: Mapping[str, Any]
     attrs: Mapping[str, Any]
     label: str
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[Any]:
         """The inputs in declared order, and flat."""
         return self.op.flat(list(self.inputs.values()))
+
+    @property
+    def given(self) -> list[tuple[int, str, Array]]:
+        """The arrays that are not left out: their places among the flat inputs, what they are called, and they."""
+        arrays = self.arrays
+        named = enumerate(zip(self.op.flat_names(len(arrays)), arrays, strict=True))
+        return [(place, name, array) for place, (name, array) in named if array is not None]
+
+    @property
+    def updated(self) -> list[Array]:
+        """The arrays that a call changes."""
+        arrays = self.arrays
+        return [arrays[place] for place in self.op.flat_updates(len(arrays))]
+
+    def replaced(self, places: Mapping[int, Any], label: str = "") -> Case:
+        """The same call with other values at some places of the flat inputs."""
+        values = [places.get(place, array) for place, array in enumerate(self.arrays)]
+        named = dict(zip(self.op.input_names, self.op.grouped(values), strict=True))
+        return replace(self, inputs=named, label=label or self.label)
+
+    def fresh(self) -> Case:
+        """The same call with copies of what it changes, to make it again."""
+        arrays = self.arrays
+        return self.replaced({place: arrays[place].copy() for place in self.op.flat_updates(len(arrays))})
 
     def __str__(self) -> str:
         return f"{self.op.name}-{'-'.join(self.types.values())}-{self.label}"
@@ -50,6 +74,14 @@ def usual_types(op: Op) -> dict[str, str]:
     """One combination: float64 values, mixed index types."""
     chosen = {v: USUAL.get(v, "float64") for v in op.types}
     return {v: chosen[v] if chosen[v] in names else names[0] for v, names in op.types.items()}
+
+
+def floating_types(op: Op, name: str) -> dict[str, str] | None:
+    """The usual types with floating ones of this name; None if there is a variable that does not take it."""
+    floating = [v for v, names in op.types.items() if not dtypes.DIFFERENTIABLE.isdisjoint(names)]
+    if any(name not in op.types[v] for v in floating):
+        return None
+    return {**usual_types(op), **dict.fromkeys(floating, name)}
 
 
 def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iterator[Case]:
@@ -101,7 +133,7 @@ def layouts(array: Array) -> Iterator[tuple[str, Array]]:
         spread[..., ::2] = array
         yield "every second", spread[..., ::2]
         yield "backwards", array[::-1].copy()[::-1]
-        yield "column-major", np.asfortranarray(array)
+        yield "column-major", np.array(array, order="F")
     if array.dtype.kind not in "OT" and array.dtype.itemsize > 1:
         buffer = np.zeros(array.nbytes + 1, np.uint8)
         unaligned = buffer[1:].view(array.dtype).reshape(array.shape)
