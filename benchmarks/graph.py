@@ -21,7 +21,6 @@ from rich.table import Table
 from gradbag import eager
 from gradbag import page as pages
 from gradbag.graph import ClientSession, Graph, Report, ResultCache
-from gradbag.graph import ops as _declared  # noqa: F401  # declares the basic ops
 from gradbag.page.checking import inspect
 from gradbag.spec import find
 

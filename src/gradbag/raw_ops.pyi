@@ -136,6 +136,188 @@ def RaggedFillEmptyRowsGrad(
 ) -> _RaggedFillEmptyRowsGrad:
     """The gradient of RaggedFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
 
+def RowSgd(
+    *,
+    table: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; rows that are not named stay as they are."""
+
+def SparseSegmentSum(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id."""
+
+def SparseSegmentSumWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id."""
+
+def SparseSegmentMean(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Average the rows of a table that share a segment id."""
+
+def SparseSegmentMeanWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Average the rows of a table that share a segment id."""
+
+def SparseSegmentSqrtN(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id and divide by the square root of their number."""
+
+def SparseSegmentSqrtNWithNumSegments(
+    *,
+    data: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add the rows of a table that share a segment id and divide by the square root of their number."""
+
+def SparseSegmentSumGrad(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    output_dim0: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSegmentSum: give every entry's row the gradient of its segment."""
+
+def SparseSegmentMeanGrad(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    output_dim0: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSegmentMean: share each segment's gradient equally among its entries' rows."""
+
+def SparseSegmentSqrtNGrad(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    output_dim0: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSegmentSqrtN: each entry's row gets its segment's gradient over the root of its size."""
+
+class _SparseSegmentSumGradV2(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def SparseSegmentSumGradV2(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    dense_output_dim0: ArrayLike,
+    name: str | None = None,
+) -> _SparseSegmentSumGradV2:
+    """The compact gradient of SparseSegmentSum: only the rows that some entry picked, and which rows those are."""
+
+class _SparseSegmentMeanGradV2(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def SparseSegmentMeanGradV2(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    dense_output_dim0: ArrayLike,
+    name: str | None = None,
+) -> _SparseSegmentMeanGradV2:
+    """The compact gradient of SparseSegmentMean: only the rows that some entry picked, and which rows those are."""
+
+class _SparseSegmentSqrtNGradV2(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def SparseSegmentSqrtNGradV2(
+    *,
+    grad: ArrayLike,
+    indices: ArrayLike,
+    segment_ids: ArrayLike,
+    dense_output_dim0: ArrayLike,
+    name: str | None = None,
+) -> _SparseSegmentSqrtNGradV2:
+    """The compact gradient of SparseSegmentSqrtN: only the rows that some entry picked, and which rows those are."""
+
+class _SparseSlice(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+    output_shape: NDArray[Any]
+
+def SparseSlice(
+    *,
+    indices: ArrayLike,
+    values: ArrayLike,
+    shape: ArrayLike,
+    start: ArrayLike,
+    size: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SparseSlice:
+    """Keep the entries of a sparse tensor that lie in a window, in their order."""
+
+def SparseSliceGrad(
+    *,
+    backprop_val_grad: ArrayLike,
+    input_indices: ArrayLike,
+    input_start: ArrayLike,
+    output_indices: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""
+
 def Conj(
     *,
     input: ArrayLike,
@@ -1010,185 +1192,3 @@ def AssignSub(
     name: str | None = None,
 ) -> NDArray[Any]:
     """Subtract from a variable."""
-
-def RowSgd(
-    *,
-    table: NDArray[Any],
-    indices: ArrayLike,
-    grad: ArrayLike,
-    learning_rate: ArrayLike,
-    name: str | None = None,
-) -> None:
-    """Move rows of a table against their gradient, in place; rows that are not named stay as they are."""
-
-def SparseSegmentSum(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id."""
-
-def SparseSegmentSumWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id."""
-
-def SparseSegmentMean(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Average the rows of a table that share a segment id."""
-
-def SparseSegmentMeanWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Average the rows of a table that share a segment id."""
-
-def SparseSegmentSqrtN(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id and divide by the square root of their number."""
-
-def SparseSegmentSqrtNWithNumSegments(
-    *,
-    data: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: ArrayLike,
-    sparse_gradient: bool = False,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """Add the rows of a table that share a segment id and divide by the square root of their number."""
-
-def SparseSegmentSumGrad(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    output_dim0: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSegmentSum: give every entry's row the gradient of its segment."""
-
-def SparseSegmentMeanGrad(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    output_dim0: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSegmentMean: share each segment's gradient equally among its entries' rows."""
-
-def SparseSegmentSqrtNGrad(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    output_dim0: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSegmentSqrtN: each entry's row gets its segment's gradient over the root of its size."""
-
-class _SparseSegmentSumGradV2(NamedTuple):
-    output: NDArray[Any]
-    sorted_unique_indices: NDArray[Any]
-
-def SparseSegmentSumGradV2(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    dense_output_dim0: ArrayLike,
-    name: str | None = None,
-) -> _SparseSegmentSumGradV2:
-    """The compact gradient of SparseSegmentSum: only the rows that some entry picked, and which rows those are."""
-
-class _SparseSegmentMeanGradV2(NamedTuple):
-    output: NDArray[Any]
-    sorted_unique_indices: NDArray[Any]
-
-def SparseSegmentMeanGradV2(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    dense_output_dim0: ArrayLike,
-    name: str | None = None,
-) -> _SparseSegmentMeanGradV2:
-    """The compact gradient of SparseSegmentMean: only the rows that some entry picked, and which rows those are."""
-
-class _SparseSegmentSqrtNGradV2(NamedTuple):
-    output: NDArray[Any]
-    sorted_unique_indices: NDArray[Any]
-
-def SparseSegmentSqrtNGradV2(
-    *,
-    grad: ArrayLike,
-    indices: ArrayLike,
-    segment_ids: ArrayLike,
-    dense_output_dim0: ArrayLike,
-    name: str | None = None,
-) -> _SparseSegmentSqrtNGradV2:
-    """The compact gradient of SparseSegmentSqrtN: only the rows that some entry picked, and which rows those are."""
-
-class _SparseSlice(NamedTuple):
-    output_indices: NDArray[Any]
-    output_values: NDArray[Any]
-    output_shape: NDArray[Any]
-
-def SparseSlice(
-    *,
-    indices: ArrayLike,
-    values: ArrayLike,
-    shape: ArrayLike,
-    start: ArrayLike,
-    size: ArrayLike,
-    name: str | None = None,
-    out: Sequence[NDArray[Any] | None] | None = None,
-) -> _SparseSlice:
-    """Keep the entries of a sparse tensor that lie in a window, in their order."""
-
-def SparseSliceGrad(
-    *,
-    backprop_val_grad: ArrayLike,
-    input_indices: ArrayLike,
-    input_start: ArrayLike,
-    output_indices: ArrayLike,
-    name: str | None = None,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""

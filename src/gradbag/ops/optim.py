@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import INDEX
 from ..spec import Arg, Example, Kernel, Reject, op
-from .array.gathering import check_indices
+from .pooling import check_indices
 from .samples import row_steps
 
 

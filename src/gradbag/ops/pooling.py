@@ -116,6 +116,14 @@ def check_entries(indices: Array, rows: int, segment_ids: Array, segments: int, 
     raise Fault("order", "segment_ids", (place,), int(segment_ids[place]), int(segment_ids[place - 1]))
 
 
+def check_indices(argument: str, indices: Any, limit: int) -> None:
+    """Every index below the limit, and none negative: the first that is not is named."""
+    wrong = (indices < 0) | (indices >= limit)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        raise Fault("range", argument, place, indices[place].item(), 0, limit)
+
+
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Sixteen-bit floats add up in float32 and are rounded once; everything else adds up in itself."""
     return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype  # mutant: wide

@@ -10,18 +10,11 @@ from ...dims import AnyShape
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
 from ...spec import Arg, Attr, Example, Known, Reject, op
+from ..pooling import check_indices
 from .array_samples import gatherings, row_gatherings
 from .sizes import axis_within, possible
 
 OUTPUT = Arg("output", "Tparams", "*result", "The slices, in the order of the indices.")
-
-
-def check_indices(argument: str, indices: Any, limit: int) -> None:
-    """Every index below the limit, and none negative: the first that is not is named."""
-    wrong = (indices < 0) | (indices >= limit)
-    if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
-        raise Fault("range", argument, place, indices[place].item(), 0, limit)
 
 
 def taken(params: Known, indices: Known, axis: int, batch_dims: int) -> AnyShape:

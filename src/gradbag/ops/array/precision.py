@@ -1,4 +1,4 @@
-"""How exactly the basic ops compute: in a wider type than their operands', rounded once at the end."""
+"""How exactly the ops of arrays compute: in a wider type than their operands', rounded once at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs for the derived tests of the basic ops: ordinary ones, and the corners that shapes have."""
+"""Inputs for the derived tests of the ops of arrays: ordinary ones, and the corners that shapes have."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from typing import Any
 import gradbag
 
 from ... import dtypes, opdocs
-from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
 from ...page.literals import MOST_INLINE, count
 from ...spec import Arg, Attr, Op, registry, snake_case
 from ..messages import AttrInfo, Catalogue, Example, InputInfo, OpInfo, PortInfo

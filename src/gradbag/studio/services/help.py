@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ... import errors, opdocs
-from ...graph import ops as _declared  # noqa: F401  # declares the basic ops
 from ...spec import Op, registry
 from ..messages import Help, HelpBlock, HelpTable, HelpText
 from .catalogue import category
