@@ -11,7 +11,7 @@ import gradbag
 from gradbag import dtypes, eager, memory, raw_ops
 from gradbag.eager.program import native
 from gradbag.spec import Op
-from gradbag.testing import assert_same, cases, native_ops
+from gradbag.testing import assert_same_results, cases, native_ops
 from gradbag.testing.cases import type_choices, usual_types
 
 MIB = 1 << 20
@@ -102,7 +102,7 @@ def test_every_dtype_lies_in_a_block_aligned_for_any_instruction(name: str) -> N
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in native_ops() if op.outputs], ids=lambda op: op.name)
 def test_nothing_of_what_a_block_held_before_shows(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "LARGE", 1)
     reused = 0
@@ -118,9 +118,8 @@ def test_nothing_of_what_a_block_held_before_shows(op: Op, monkeypatch: pytest.M
             del blocks, block
             got = eager.run(op, case.arrays, dict(case.attrs))
             reused += len(poisoned & set(map(address, got)))
-            for answer, want, arg in zip(got, wanted, op.outputs, strict=True):
-                assert_same(answer, want, f"{case}: {arg.name}")
-            del got, answer
+            assert_same_results(case, [*case.updated, *got], wanted)
+            del got
     assert reused
 
 

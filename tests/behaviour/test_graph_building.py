@@ -1,5 +1,7 @@
 """Building graphs: names, constants, checks while building, and the ways to call an op."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from gradbag import raw_ops
 from gradbag.graph import ClientSession, Graph, Output, Scope, ops
 from gradbag.graph.graph import shape_text
 from gradbag.spec import Op, registry
+from gradbag.testing.oracle import listed
 
 GRAD = [[1.0, 2.0, 3.0], [4.0, 4.0, 2.0], [3.0, 1.0, 5.0]]
 
@@ -143,11 +146,24 @@ def test_every_op_builds_from_its_example_and_gives_it(op: Op) -> None:
     """The inputs stand in by placeholders without a shape, so that nothing is known while building."""
     attrs = {name: value for name, value in op.example.inputs.items() if name in op.attr_defaults}
     scope = Scope.new_root_scope()
-    eager = getattr(raw_ops, op.name)(**op.example.inputs)
-    flat = op.flat([op.example.inputs[name] for name in op.input_names])
-    arrays = gradbag.arguments.to_arrays(op, flat)
-    places = [ops.Placeholder(scope, dtype=gradbag.dtypes.name_of(a.dtype)).output for a in arrays]
-    node = getattr(ops, op.name)(scope, *op.grouped(places), **attrs).node
-    got = ClientSession(scope).run(dict(zip(places, arrays, strict=True)), node.outputs)
-    for a, b in zip(got, eager if op.result is not None else [eager] if op.outputs else [], strict=True):
+    arrays = gradbag.arguments.to_arrays(op, op.flat([op.example.inputs.get(name) for name in op.input_names]))
+    values: list[Any] = []
+    feeds, updated, before = {}, {}, []
+    for arg, array in zip(op.flat_inputs(len(arrays)), arrays, strict=True):
+        if array is None:
+            values.append(None)
+        elif arg.updates:
+            variable = ops.VariableV2(scope, shape=array.shape, dtype=gradbag.dtypes.name_of(array.dtype)).ref
+            before.append(ops.Assign(scope, variable, array).output_ref)
+            updated[variable] = array
+            values.append(variable)
+        else:
+            values.append(ops.Placeholder(scope, dtype=gradbag.dtypes.name_of(array.dtype)).output)
+            feeds[values[-1]] = array
+    node = getattr(ops, op.name)(scope, *op.grouped(values), **attrs).node
+    eager = getattr(raw_ops, op.name)(**dict(zip(op.input_names, op.grouped(arrays), strict=True)), **attrs)
+    session = ClientSession(scope)
+    session.run({}, before)
+    got = session.run(feeds, node.outputs, run_only=[node])
+    for a, b in zip([*got, *session.run({}, list(updated))], [*listed(op, eager), *updated.values()], strict=True):
         np.testing.assert_array_equal(a, b)

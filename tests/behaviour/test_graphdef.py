@@ -34,12 +34,14 @@ ALL = list(registry)
 def in_graph(case: Case) -> tuple[Graph, Node, dict[str, Any]]:
     """A case as a graph of constants, its node, and what must be fed: placeholders, and variables that are assigned."""
     scope = Scope.new_root_scope()
-    values: list[Any] = [ops.Const(scope, array).output for array in case.arrays]
-    if case.op.state in ("assign", "update"):
-        dtype = dtypes.name_of(case.arrays[0].dtype)
-        values[0] = ops.VariableV2(scope.with_op_name("variable"), shape=case.arrays[0].shape, dtype=dtype).ref
+    values: list[Any] = [None if array is None else ops.Const(scope, array).output for array in case.arrays]
+    feeds: dict[str, Any] = {}
+    for place in [0] if case.op.state in ("assign", "update") else case.op.flat_updates(len(values)):
+        array = case.arrays[place]
+        made = scope.with_op_name(f"variable{place}")
+        values[place] = ops.VariableV2(made, shape=array.shape, dtype=dtypes.name_of(array.dtype)).ref
+        feeds[f"variable{place}"] = array
     built = getattr(ops, case.op.name)(scope.with_op_name("it"), *case.op.grouped(values), **case.attrs)
-    feeds = {"variable": case.arrays[0]} if case.op.state in ("assign", "update") else {}
     if case.op.name == "Placeholder" or case.op.state == "variable":
         shape = [n or 2 for n in case.attrs["shape"] or ()]
         feeds["it"] = np.ones(shape, dtypes.numpy_dtype(case.attrs["dtype"]))
@@ -47,13 +49,15 @@ def in_graph(case: Case) -> tuple[Graph, Node, dict[str, Any]]:
 
 
 def results(graph: Graph, node: str, feeds: dict[str, Any]) -> list[Any]:
+    """The outputs, and then what the variables are."""
     session = ClientSession(graph)
-    for name in [name for name in feeds if graph.node(name).op.state == "variable"]:
+    variables = [name for name in feeds if graph.node(name).op.state == "variable"]
+    for name in variables:
         session.set_variable(name, feeds[name])
     fed = {name: value for name, value in feeds.items() if graph.node(name).op.state == "fed"}
     outputs = graph.node(node).outputs
     fetched: list[Any] = session.run(fed, outputs, run_only=[] if outputs else [node])
-    return fetched
+    return fetched + session.run({}, [graph.node(name).outputs[0] for name in variables])
 
 
 def summary(graph: Graph) -> list[Any]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from gradbag import eager, errors, raw_ops
 from gradbag.eager.program import native
 from gradbag.spec import Op
-from gradbag.testing import assert_same, cast, native_ops
+from gradbag.testing import assert_kernel_equals_body, assert_same, case_of, indexed_ops, native_ops
 from gradbag.testing.cases import usual_types
 
 pytestmark = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
@@ -117,8 +118,37 @@ def windows(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
     }
 
 
-def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Inputs for any op whose arguments one of the families has."""
+def offset_bags(
+    rng: np.random.Generator, columns: int, combiner: str, weighted: bool, rows: int = 4_003
+) -> dict[str, Any]:
+    """The bags from above as offsets."""
+    made = bags(rng, columns, rows)
+    count = int(made["num_segments"])
+    weights = rng.uniform(0.5, 2.0, len(made["indices"])) if weighted else None
+    return {
+        "table": made["data"],
+        "grad": rng.standard_normal((count, columns)) * 100,
+        "ids": made["indices"],
+        "offsets": np.searchsorted(made["segment_ids"], np.arange(count)),
+        **({} if weights is None else {"weights": weights}),
+        "num_rows": np.array(rows + 3),
+        "combiner": combiner,
+    }
+
+
+def steps(rng: np.random.Generator, columns: int) -> dict[str, Any]:
+    """Rows of a table, many of them more than once."""
+    made = bags(rng, columns)
+    grad = rng.standard_normal((len(made["indices"]), columns)) * 100
+    return {"table": made["data"], "indices": made["indices"], "grad": grad, "learning_rate": 0.3}
+
+
+def addends(rng: np.random.Generator, count: int) -> dict[str, Any]:
+    return {"inputs": [rng.standard_normal((1_013, 67)) * 100 for _ in range(count)]}
+
+
+@lru_cache(maxsize=2)
+def all_families(seed: int) -> list[tuple[str, dict[str, Any]]]:
     rng = np.random.default_rng(seed)
     families = [(f"{width} columns", bags(rng, width)) for width in WIDTHS]
     families += [(f"bags of one, {width} columns", single_bags(rng, width, 4_003)) for width in (8, 33)]
@@ -126,9 +156,23 @@ def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     families += [("many rows", bags(rng, 4, rows=300_007)), ("segments in no order", mixed(bags(rng, 8), rng))]
     families += [(f"rows in order: {order}", rows(rng, order)) for order in ("sorted", "gap", "nearly", "none")]
     families += [(f"window sorted={s}", windows(rng, s)) for s in (True, False)]
-    for label, family in families:
-        if set(op.input_names) <= set(family):
-            yield label, {name: family[name] for name in op.input_names}
+    families += [
+        (f"offsets, {width} columns, {combiner} weighted={w}", offset_bags(rng, width, combiner, w))
+        for width, combiner in ((1, "mean"), (8, "sum"), (33, "sqrtn"))
+        for w in (True, False)
+    ]
+    families += [("offsets, many rows", offset_bags(rng, 4, "mean", weighted=True, rows=300_007))]
+    families += [(f"steps, {width} columns", steps(rng, width)) for width in (1, 33, 64)]
+    families += [(f"{count} addends", addends(rng, count)) for count in (1, 2, 5)]
+    return families
+
+
+def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Inputs for any op whose arguments one of the families has."""
+    required = set(op.input_names) - op.optional_names
+    for label, family in all_families(seed):
+        if required <= set(family):
+            yield label, family
 
 
 def choices(op: Op) -> Iterator[dict[str, str]]:
@@ -143,8 +187,9 @@ def choices(op: Op) -> Iterator[dict[str, str]]:
 
 
 def run(op: Op, inputs: dict[str, Any], types: dict[str, str]) -> list[Any]:
-    arrays = [cast(inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs]
-    return eager.run(op, arrays, dict(op.attr_defaults))
+    """What the call changes, in copies, and its outputs."""
+    case = case_of(op, types, inputs, "large")
+    return eager.functional(op, case.arrays, dict(case.attrs))
 
 
 # ------------------------------------------------------------------ the same for any number of threads
@@ -159,8 +204,8 @@ def test_any_number_of_threads_gives_the_same_bits(op: Op) -> None:
             want = run(op, inputs, types)
             for threads in COUNTS:
                 native.set_num_threads(threads)
-                for arg, got, expected in zip(op.outputs, run(op, inputs, types), want, strict=True):
-                    assert_same(got, expected, f"{op.name} {types} {label}: {arg.name} with {threads} threads")
+                for got, expected in zip(run(op, inputs, types), want, strict=True):
+                    assert_same(got, expected, f"{op.name} {types} {label} with {threads} threads")
                 count += 1
     assert count >= len(COUNTS) * 2
 
@@ -168,21 +213,18 @@ def test_any_number_of_threads_gives_the_same_bits(op: Op) -> None:
 @pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
 def test_threads_give_the_bits_of_the_body(op: Op) -> None:
     native.set_num_threads(3)
-    types = usual_types(op)
     for label, inputs in large_inputs(op, seed=1):
-        arrays = [cast(inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs]
-        want = eager.run_reference(op, arrays, dict(op.attr_defaults))
-        for arg, got, expected in zip(op.outputs, run(op, inputs, types), want, strict=True):
-            assert_same(got, expected, f"{op.name} {label}: {arg.name}")
+        assert_kernel_equals_body(case_of(op, usual_types(op), inputs, label))
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", indexed_ops(), ids=lambda op: op.name)
 def test_the_first_fault_is_named_for_any_number_of_threads(op: Op) -> None:
     types = usual_types(op)
     refused = 0
     for label, inputs in large_inputs(op):
-        for name, array in inputs.items():
-            if np.asarray(array).dtype.kind != "i" or np.ndim(array) == 0 or len(array) < 1000:
+        for name in op.input_names:
+            array = np.asarray(inputs.get(name))
+            if array.dtype.kind != "i" or array.ndim == 0 or len(array) < 1000:
                 continue
             damaged = np.array(array)
             for place in (0.3, 0.31, 0.7, 0.99):  # the first of them counts

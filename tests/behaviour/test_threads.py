@@ -35,7 +35,7 @@ def test_every_op_gives_the_same_bits_in_every_thread_from_its_first_call_on(op:
     asked = list(cases(op, usual_types(op)))
     want = [eager.run_reference(op, case.arrays, dict(case.attrs)) for case in asked]
     eager.prepared.of(op).routes.clear()  # what an op prepares at its first call is prepared by all threads at once
-    got = at_once(lambda case: eager.run(op, case.arrays, dict(case.attrs)), asked)
+    got = at_once(lambda case: eager.functional(op, case.arrays, dict(case.attrs)), asked)
     assert len(got) == THREADS * len(asked)
     for answers, expected in zip(got, want * THREADS, strict=True):
         for answer, value in zip(answers, expected, strict=True):

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gradbag import jvp, raw_ops, vjp
+from gradbag import jvp, vjp
 from gradbag.spec import Op
-from gradbag.testing import assert_same, native_ops
+from gradbag.testing import Case, assert_same, called, case_of, native_ops
+from gradbag.testing.cases import usual_types
 
 # Whole numbers, so that sums are exact; what is divided is exact to the last bits.
 NUMBERS = st.integers(-8, 8).map(float)
@@ -75,42 +76,86 @@ def slice_inputs(draw: Any, op: Op) -> dict[str, Any]:
     return {"backprop_val_grad": draw(numbers(int(kept.sum()))), **places}
 
 
-def inputs_of(op: Op) -> st.SearchStrategy[dict[str, Any]]:
-    families = {"Segment": bag_inputs, "Fill": fill_inputs, "Slice": slice_inputs}
-    return next(family(op) for word, family in families.items() if word in op.name)
+@st.composite
+def offset_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    """For look-ups of bags that begin at offsets, and for their gradients."""
+    rows, lengths = draw(st.integers(1, 4)), draw(st.lists(st.integers(0, 3), min_size=1, max_size=4))
+    inner = draw(st.lists(st.integers(0, 3), max_size=2))
+    count = sum(lengths)
+    weights = draw(st.none() | arrays(np.float64, count, elements=st.integers(1, 8).map(float)))
+    return {
+        "table": draw(numbers(rows, *inner)),
+        "grad": draw(numbers(len(lengths), *inner)),
+        "ids": draw(ids(count, rows)),
+        "offsets": np.cumsum([0, *lengths[:-1]]),
+        "weights": weights,
+        "num_rows": rows,
+        "combiner": draw(st.sampled_from(["sum", "mean", "sqrtn"])),
+    }
 
 
-def outputs_of(op: Op, inputs: dict[str, Any]) -> list[Any]:
-    answer = getattr(raw_ops, op.name)(**inputs)
-    outputs = [answer] if op.result is None else list(answer)
-    return [y for a, y in zip(op.outputs, outputs, strict=True) if a.name in op.differentiable_outputs]
+@st.composite
+def list_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    shape = draw(st.lists(st.integers(0, 3), max_size=3))
+    return {"inputs": [draw(numbers(*shape)) for _ in range(draw(st.integers(1, 4)))]}
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@st.composite
+def drawn(draw: Any, op: Op) -> Case:
+    families = {
+        "Segment": bag_inputs,
+        "Fill": fill_inputs,
+        "Slice": slice_inputs,
+        "Embedding": offset_inputs,
+        "AddN": list_inputs,
+    }
+    inputs = draw(next(family(op) for word, family in families.items() if word in op.name))
+    return case_of(op, usual_types(op), inputs, "drawn")
+
+
+def linear_places(case: Case) -> list[int]:
+    args = case.op.flat_inputs(len(case.arrays))
+    return [place for place, arg in enumerate(args) if arg.name in case.op.linear]
+
+
+def outputs_of(case: Case) -> list[Any]:
+    answers = zip(case.op.outputs, called(case), strict=True)
+    return [y for arg, y in answers if arg.name in case.op.differentiable_outputs]
+
+
+def divides(case: Case) -> bool:
+    return "Mean" in case.op.name or "SqrtN" in case.op.name or case.attrs.get("combiner", "sum") != "sum"
+
+
+every_op = pytest.mark.parametrize("op", [op for op in native_ops() if op.linear], ids=lambda op: op.name)
+
+
+@every_op
 @given(data=st.data())
 def test_a_sum_of_inputs_gives_the_sum_of_outputs(op: Op, data: Any) -> None:
-    first = data.draw(inputs_of(op))
-    second = {**first, **{name: data.draw(numbers(*first[name].shape)) for name in op.linear}}
+    first = data.draw(drawn(op))
+    others = {place: data.draw(numbers(*first.arrays[place].shape)) for place in linear_places(first)}
     scale = data.draw(NUMBERS)
-    both = {**first, **{name: first[name] + scale * second[name] for name in op.linear}}
-    apart = zip(outputs_of(op, first), outputs_of(op, second), strict=True)
-    for got, (one, other) in zip(outputs_of(op, both), apart, strict=True):
+    both = first.replaced({place: first.arrays[place] + scale * other for place, other in others.items()})
+    apart = zip(outputs_of(first), outputs_of(first.replaced(others)), strict=True)
+    for got, (one, other) in zip(outputs_of(both), apart, strict=True):
         want = one + scale * other
-        if any(word in op.name for word in ("Mean", "SqrtN")):
+        if divides(first):
             np.testing.assert_allclose(got, want, rtol=1e-14, atol=1e-13)
         else:
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@every_op
 @given(data=st.data())
 def test_the_gradient_is_the_transpose(op: Op, data: Any) -> None:
-    inputs = data.draw(inputs_of(op))
+    case = data.draw(drawn(op))
+    places = linear_places(case)
 
     def function(*values: Any) -> tuple[Any, ...]:
-        return tuple(outputs_of(op, {**inputs, **dict(zip(op.linear, values, strict=True))}))
+        return tuple(outputs_of(case.replaced(dict(zip(places, values, strict=True)))))
 
-    primals = [inputs[name] for name in op.linear]
+    primals = [case.arrays[place] for place in places]
     outputs, pullback = vjp(function, *primals)
     weights = tuple(data.draw(numbers(*y.shape)) for y in outputs)
     forward = sum(float((w * y).sum()) for w, y in zip(weights, outputs, strict=True))

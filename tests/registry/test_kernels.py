@@ -10,12 +10,19 @@ import gradbag
 from gradbag import dtypes, eager
 from gradbag.eager.program import Program, native
 from gradbag.spec import Op
-from gradbag.testing import assert_kernel_equals_body, assert_same_results, called, cases, layouts, native_ops
+from gradbag.testing import (
+    assert_kernel_equals_body,
+    assert_same_results,
+    called,
+    cases,
+    indexed_ops,
+    layouts,
+    native_ops,
+)
 from gradbag.testing.cases import type_choices, usual_types
 
 needs_kernels = pytest.mark.skipif(not eager.available(), reason="the native kernels are not installed")
 every_op = pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
-INDEXED = [op for op in native_ops() if any(set(op.allowed(arg)) <= set(dtypes.INDEX) for arg in op.inputs)]
 
 
 @needs_kernels
@@ -47,7 +54,7 @@ def test_kernel_equals_body(op: Op) -> None:
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", INDEXED, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", indexed_ops(), ids=lambda op: op.name)
 def test_kernel_and_body_refuse_with_the_same_words(op: Op) -> None:
     """Damage every integer input at a random place: both answer alike, whatever the answer is."""
     rng = np.random.default_rng(1)
@@ -95,7 +102,7 @@ def _with_edges(rng: np.random.Generator, array: Any, edges: list[Any], share: f
 
 
 @needs_kernels
-@pytest.mark.parametrize("op", INDEXED, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", indexed_ops(), ids=lambda op: op.name)
 def test_of_two_faults_at_one_place_kernel_and_body_tell_the_same(op: Op) -> None:
     case = next(cases(op, usual_types(op)))
     damaged = {place: array.copy() for place, _, array in case.given}

@@ -5,10 +5,10 @@ for case in cases(my_op):
     assert_kernel_equals_body(case)
 """
 
-from .cases import Case, cases, cast, layouts
+from .cases import Case, case_of, cases, cast, layouts
 from .gradcheck import assert_adjoint, assert_gradient
 from .oracle import assert_kernel_equals_body, assert_same, assert_same_results, called
-from .selection import array_ops, differentiable_ops, native_ops
+from .selection import array_ops, differentiable_ops, indexed_ops, native_ops
 
 __all__ = [
     "Case",
@@ -19,9 +19,11 @@ __all__ = [
     "assert_same",
     "assert_same_results",
     "called",
+    "case_of",
     "cases",
     "cast",
     "differentiable_ops",
+    "indexed_ops",
     "layouts",
     "native_ops",
 ]

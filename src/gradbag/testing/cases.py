@@ -93,11 +93,16 @@ def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iter
             *((f"sample{k}", s) for k, s in enumerate(op.samples(rng))),
         ]
         for label, inputs in samples:
-            arrays = {a.name: _input(a, inputs.get(a.name), chosen.get(a.dtype, a.dtype)) for a in op.inputs}
-            given = {a.name: inputs[a.name] for a in op.attrs if a.name in inputs}
-            given |= {v: chosen[v] for v in chosen if v in op.attr_defaults}  # an attribute that is a type variable
-            given |= {a.name: cast(given[a.name], given["dtype"]) for a in op.attrs if a.kind == "tensor"}
-            yield Case(op, chosen, arrays, attributes.normal(op, given), label)
+            yield case_of(op, chosen, inputs, label)
+
+
+def case_of(op: Op, types: Mapping[str, str], inputs: Mapping[str, Any], label: str) -> Case:
+    """A call with these inputs and attributes, cast to the given dtypes."""
+    arrays = {a.name: _input(a, inputs.get(a.name), types.get(a.dtype, a.dtype)) for a in op.inputs}
+    given = {a.name: inputs[a.name] for a in op.attrs if a.name in inputs}
+    given |= {v: types[v] for v in types if v in op.attr_defaults}  # an attribute that is a type variable
+    given |= {a.name: cast(given[a.name], given["dtype"]) for a in op.attrs if a.kind == "tensor"}
+    return Case(op, types, arrays, attributes.normal(op, given), label)
 
 
 def _input(arg: Arg, value: Any, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import dtypes
 from ..spec import Op, registry
 
 
@@ -18,3 +19,8 @@ def array_ops() -> list[Op]:
 def differentiable_ops() -> list[Op]:
     """The ops with a kernel whose inputs can carry a gradient."""
     return [op for op in native_ops() if op.rule is not None and op.differentiable]
+
+
+def indexed_ops() -> list[Op]:
+    """The ops with a kernel that takes indices, so that it has some to refuse."""
+    return [op for op in native_ops() if any(set(op.allowed(arg)) <= set(dtypes.INDEX) for arg in op.inputs)]
