@@ -30,7 +30,7 @@ def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     if op.shape_rule is not None:
         call = replace(call, ruled=_ruled(call, free, given, attrs), checked=True)
     else:
-        counted = _counted(op, given, attrs) if op.counted_words else ()
+        counted = _counted(call, free, given, attrs) if op.counted_words else ()
         call = replace(call, counted=counted, checked=_is_checked(op, given, attrs))
     return _named(op, _bound(call, free))
 
@@ -131,11 +131,15 @@ def _arrays(call: Call, free: Sequence[Any]) -> list[Any]:
         if array is not None:
             found.append(arrays.to_array(op, arg, array))
         elif arg.name in op.linear and op.shape_rule is None:
-            dtype = dtypes.numpy_dtype(arrays.name_of(op, arg, value.dtype))
-            found.append(np.broadcast_to(np.zeros((), dtype), value.shape))
+            found.append(_zeros(op, arg, value))
         else:
             found.append(_unknown)
     return call.complete(found)
+
+
+def _zeros(op: Op, arg: Arg, value: Any) -> Any:
+    dtype = dtypes.numpy_dtype(arrays.name_of(op, arg, value.dtype))
+    return np.broadcast_to(np.zeros((), dtype), value.shape)
 
 
 def _ruled(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[str, Any]) -> Any:
@@ -148,8 +152,13 @@ def _ruled(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[st
     return tuple(outline)
 
 
-def _counted(op: Op, given: Sequence[Any], attrs: dict[str, Any]) -> tuple[int, ...]:
-    """The sizes that depend on values, which linear inputs have no say in."""
+def _counted(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[str, Any]) -> tuple[int, ...]:
+    """The sizes that depend on values; what has a derivative has no say in them, so zeros do for it."""
+    op = call.op
+    given = [
+        _zeros(op, arg, value) if array is _unknown and op.rule is not None and arg.name in op.differentiable else array
+        for arg, value, array in zip(call.args, call.complete(free), given, strict=True)
+    ]
     if any(array is _unknown for array in given):
         raise size_not_known(op)
     try:

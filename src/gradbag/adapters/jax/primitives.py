@@ -76,6 +76,9 @@ class OpPrimitives:
             # The rule cannot depend on the values, so the derivative is a primitive of its own, with a transpose.
             resting = [outputs[place] for place in call.resting]
             found = self.push.bind(*_replaced(primals, tangents, call.linear), *resting, call=call)
+        elif set(places) <= set(call.linear):  # the op again, of the sizes that are counted already
+            every = self.forward.bind(*_replaced(primals, tangents, call.linear), call=call)
+            found = [every[place] for place in call.moving]
         else:
             flat: list[Any] = [None] * call.inputs
             for k in places:

@@ -18,6 +18,9 @@ from torch._C import (
 )
 from torch._C._autograd import _profiler_enabled
 
+# A tape that begins inside `torch.func`: without it, forward mode there would be for linear ops alone.
+from torch._functorch.eager_transforms import enable_inplace_requires_grad
+
 # Recording inside `torch.func.grad`: without it those transforms would not see our steps.
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
@@ -57,6 +60,7 @@ __all__ = [
     "_after_autograd_keyset",
     "_any_requires_grad",
     "_are_functorch_transforms_active",
+    "enable_inplace_requires_grad",
     "enable_single_level_autograd_function",
     "forward_mode_is_on",
     "is_known_equal",

@@ -9,7 +9,7 @@ import torch
 
 from ...gradients import Ops, Shaped
 from ...spec import Op
-from .compat import _are_functorch_transforms_active
+from . import compat
 from .views import sparse_rows
 
 
@@ -23,7 +23,7 @@ class TorchOps(Ops):
         return self._interpret(op, values, attrs)
 
     def transposed(self, pull: Callable[..., list[Any]], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        with torch.enable_grad():
+        with torch.enable_grad(), compat.enable_inplace_requires_grad(True):
             moves = [y.dtype.is_floating_point or y.dtype.is_complex for y in outputs]
             leaves = [
                 self.zeros_like(y).requires_grad_() if moving else None
@@ -70,6 +70,6 @@ class TorchOps(Ops):
     def row_grad(self, compact: Any, like: Any) -> torch.Tensor:
         """A sparse tensor; dense for the compiler and for `torch.func`, which know no sparse gradients."""
         rows, places = compact.output, compact.sorted_unique_indices
-        if type(rows) is not torch.Tensor or _are_functorch_transforms_active():
+        if type(rows) is not torch.Tensor or compat._are_functorch_transforms_active():
             return rows.new_zeros(like.shape).index_copy(0, places.long(), rows)
         return sparse_rows(places, rows, like.shape)
