@@ -12,6 +12,7 @@ import tensorflow as tf
 import gradbag
 from gradbag import dtypes
 from gradbag.spec import Op, registry
+from gradbag.testing import native_ops
 from gradbag.testing.cases import cast
 from gradbag.testing.oracle import assert_same
 
@@ -19,6 +20,11 @@ Array = np.ndarray[Any, Any]
 USUAL = {"T": "float32"}  # and int32 for every other type variable
 # Attributes that tf.raw_ops calls otherwise than a graph does.
 RENAMED = {("Squeeze", "squeeze_dims"): "axis"}
+
+
+def shared_ops() -> list[Op]:
+    """The sparse ops that TensorFlow has too; those of NumPy's kind are compared in test_basic_ops."""
+    return [op for op in native_ops() if op.section != "array" and hasattr(tf.raw_ops, op.name)]
 
 
 @dataclass(frozen=True)

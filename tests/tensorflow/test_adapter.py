@@ -9,18 +9,25 @@ import pytest
 import tensorflow as tf
 
 import gradbag
-from gradbag import dtypes, raw_ops
+from gradbag import dtypes, eager, raw_ops
 from gradbag.adapters import tensorflow as adapter
-from gradbag.testing import assert_same, cases, native_ops
+from gradbag.autodiff import jvp
+from gradbag.testing import assert_same, cases, differentiable_ops, native_ops
 from gradbag.testing.cases import type_choices, usual_types
+from gradbag.testing.gradcheck import function_of as numpy_function_of
 from gradbag.testing.gradcheck import random_like
 
-from .both import Call, to_array, to_tensor
+from .both import Call, shared_ops, to_array, to_tensor
 from .differences import DIFFERENCES
 
 COMPACT = [op for op in native_ops() if "sparse_gradient" in op.attr_defaults]
-GRADIENTS = [op for op in native_ops() if op.name.endswith(("Grad", "GradV2"))]  # of these TensorFlow has no gradient
-each_op = pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+GRADIENTS = [op for op in shared_ops() if op.name.endswith(("Grad", "GradV2"))]  # of these TensorFlow has no gradient
+each_op = pytest.mark.parametrize("op", [op for op in native_ops() if not op.updates], ids=lambda op: op.name)
+each_shared_op = pytest.mark.parametrize("op", shared_ops(), ids=lambda op: op.name)
+each_linear_op = pytest.mark.parametrize(
+    "op", [op for op in differentiable_ops() if op.is_linear], ids=lambda op: op.name
+)
+each_updating_op = pytest.mark.parametrize("op", [op for op in native_ops() if op.updates], ids=lambda op: op.name)
 
 
 @pytest.fixture(params=["eager", "unknown shapes", "custom_gradient"])
@@ -46,18 +53,34 @@ def as_list(op, answer):
     return [answer] if op.result is None else list(answer)
 
 
+def tensors_of(case):
+    """Tensors for a case, flat."""
+    return [None if array is None else to_tensor(array) for array in case.arrays]
+
+
+def called(case, values, attrs=None):
+    op = case.op
+    named = dict(zip(op.input_names, op.grouped(values), strict=True))
+    return as_list(op, getattr(raw_ops, op.name)(**named, **(case.attrs if attrs is None else attrs)))
+
+
 def function_of(case, attrs=None):
     """The op on tensors as a function of its differentiable inputs alone, giving its differentiable outputs."""
-    op, arrays = case.op, case.inputs
-    names = [name for name in op.differentiable if dtypes.is_differentiable(arrays[name].dtype)]
-    call = getattr(raw_ops, op.name)
+    op, arrays = case.op, case.arrays
+    args = op.flat_inputs(len(arrays))
+    places = [
+        place
+        for place, (arg, array) in enumerate(zip(args, arrays, strict=True))
+        if array is not None and arg.name in op.differentiable and dtypes.is_differentiable(array.dtype)
+    ]
 
     def function(*values):
-        given = {name: to_tensor(array) for name, array in arrays.items()}
-        answer = call(**given | dict(zip(names, values, strict=True)), **(attrs or case.attrs))
-        return [y for y in as_list(op, answer) if y.dtype.name in dtypes.DIFFERENTIABLE]
+        given = tensors_of(case)
+        for place, value in zip(places, values, strict=True):
+            given[place] = value
+        return [y for y in called(case, given, attrs) if y.dtype.name in dtypes.DIFFERENTIABLE]
 
-    return function, [to_tensor(arrays[name]) for name in names]
+    return function, [to_tensor(arrays[place]) for place in places]
 
 
 def pulled(function, primals, weights):
@@ -71,7 +94,6 @@ def pulled(function, primals, weights):
 @each_op
 def test_values_are_the_bits_of_numpy_in_every_dtype(op):
     """Each dtype of the values with the first dtypes of the indices, then the example in every combination."""
-    call = getattr(raw_ops, op.name)
     first = {variable: names[0] for variable, names in op.types.items()}
     chosen = [{**first, "T": name} for name in op.types["T"]]
     made = itertools.chain(
@@ -79,9 +101,8 @@ def test_values_are_the_bits_of_numpy_in_every_dtype(op):
         (next(cases(op, types)) for types in type_choices(op)),
     )
     for case in made:
-        want = as_list(op, call(**case.inputs, **case.attrs))
-        tensors = {name: to_tensor(array) for name, array in case.inputs.items()}
-        for got, wanted in zip(as_list(op, call(**tensors, **case.attrs)), want, strict=True):
+        want = eager.run(op, case.arrays, dict(case.attrs))
+        for got, wanted in zip(called(case, tensors_of(case)), want, strict=True):
             assert isinstance(got, tf.Tensor), str(case)
             assert_same(array_of(got), wanted, str(case))
 
@@ -89,8 +110,7 @@ def test_values_are_the_bits_of_numpy_in_every_dtype(op):
 @each_op
 def test_assert_same_bites_on_tensors(op):
     case = next(cases(op, usual_types(op)))
-    tensors = {name: to_tensor(array) for name, array in case.inputs.items()}
-    got = array_of(as_list(op, getattr(raw_ops, op.name)(**tensors))[0])
+    got = array_of(called(case, tensors_of(case))[0])
     with pytest.raises(AssertionError, match="values differ"):
         assert_same(got, got + got.dtype.type(1))
 
@@ -104,30 +124,32 @@ def array_of(tensor):
 @each_op
 @pytest.mark.parametrize("known", [True, False], ids=["known shapes", "unknown shapes"])
 def test_a_function_gives_the_bits_of_an_eager_call_and_its_static_shapes_hold(op, known):
-    call = getattr(raw_ops, op.name)
     for name in [n for n in ("float32", "bfloat16", "complex64", "int16", "string", "qint8") if n in op.types["T"]]:
         made = list(cases(op, {**usual_types(op), "T": name}))
-        function, shapes = None, []
+        functions = {}  # one for calls with as many arrays, of which the same are left out, under the same settings
         for case in made[:2] if known else made:
-            tensors = [to_tensor(array) for array in case.arrays]
-            if known or function is None:
-                function, shapes = traced(op, tensors, known)
-            want = as_list(op, call(**dict(zip(op.input_names, tensors, strict=True))))
-            for place, (got, wanted) in enumerate(zip(as_list(op, function(*tensors)), want, strict=True)):
+            tensors = tensors_of(case)
+            key = (*[t is None for t in tensors], *case.attrs.values())
+            if known or key not in functions:
+                functions[key] = traced(case, tensors, known)
+            function, shapes = functions[key]
+            got = as_list(op, function(*[t for t in tensors if t is not None]))
+            for place, (y, wanted) in enumerate(zip(got, called(case, tensors), strict=True)):
                 assert shapes[place].is_compatible_with(wanted.shape), str(case)
-                assert_same(array_of(got), array_of(wanted), str(case))
+                assert_same(array_of(y), array_of(wanted), str(case))
 
 
-def traced(op, tensors, known):
-    """The op as a tf.function, and the shapes that it knows its outputs to have."""
+def traced(case, tensors, known):
+    """The op as a tf.function of the tensors that there are, and the shapes that it knows its outputs to have."""
     shapes = []
 
-    def function(*given):
-        answer = getattr(raw_ops, op.name)(**dict(zip(op.input_names, given, strict=True)))
-        shapes[:] = [y.shape for y in as_list(op, answer)]
-        return answer
+    def function(*present):
+        given = iter(present)
+        outputs = called(case, [None if t is None else next(given) for t in tensors])
+        shapes[:] = [y.shape for y in outputs]
+        return outputs if len(outputs) > 1 else outputs[0]
 
-    specs = [tf.TensorSpec(t.shape if known else None, t.dtype) for t in tensors]
+    specs = [tf.TensorSpec(t.shape if known else None, t.dtype) for t in tensors if t is not None]
     return tf.function(function, input_signature=specs), shapes
 
 
@@ -135,7 +157,6 @@ def traced(op, tensors, known):
 def test_sizes_that_are_constants_are_known_to_the_graph(op):
     """What the dims strings tell of the example, with the inputs that hold sizes written into the function."""
     case = next(cases(op, usual_types(op)))
-    call = getattr(raw_ops, op.name)
     outline = op.infer(
         [a.shape for a in case.arrays], [dtypes.name_of(a.dtype) for a in case.arrays], list(case.arrays), case.attrs
     )
@@ -143,8 +164,7 @@ def test_sizes_that_are_constants_are_known_to_the_graph(op):
 
     @tf.function
     def function():
-        answer = call(**{name: tf.constant(array) for name, array in case.inputs.items()})
-        shapes.extend(y.shape for y in as_list(op, answer))
+        shapes.extend(y.shape for y in called(case, list(map(tf.constant, case.arrays))))
 
     function()
     for shape, (wanted, _) in zip(shapes, outline, strict=True):
@@ -156,13 +176,15 @@ def test_sizes_that_are_constants_are_known_to_the_graph(op):
 def test_python_values_and_arrays_beside_one_tensor(op, mode):
     """One tensor is enough for tensors to come out; in a tf.function too."""
     case = next(cases(op, usual_types(op)))
-    call = getattr(raw_ops, op.name)
-    want = as_list(op, call(**case.inputs))
-    name = op.differentiable[0]
+    want = eager.run(op, case.arrays, dict(case.attrs))
+    place = [arg.name for arg in op.flat_inputs(len(case.arrays))].index(op.differentiable[0])
     for beside in (lambda array: array, lambda array: array.tolist()):
-        given = {key: beside(array) for key, array in case.inputs.items()}
-        got = run(mode, lambda value, given=given: call(**given | {name: value}), to_tensor(case.inputs[name]))
-        for y, wanted in zip(as_list(op, got), want, strict=True):
+        given = [beside(array) for array in case.arrays]
+
+        def function(value, given=given):
+            return called(case, [*given[:place], value, *given[place + 1 :]])
+
+        for y, wanted in zip(run(mode, function, to_tensor(case.arrays[place])), want, strict=True):
             assert isinstance(y, tf.Tensor)
             np.testing.assert_array_equal(y, wanted)
 
@@ -207,13 +229,48 @@ def test_sparse_tensors_of_tensorflow_come_back_as_such(mode):
     np.testing.assert_array_equal(window, [[7, 0], [6, 0]])
 
 
+@each_updating_op
+@pytest.mark.parametrize("mode", ["eager", "function", "unknown shapes"], indirect=True)
+def test_what_an_op_updates_is_a_variable_and_is_assigned(op, mode):
+    for case in cases(op, usual_types(op)):
+        updated = op.flat_updates(len(case.arrays))
+        shapes = [tf.TensorShape(None if mode == "unknown shapes" else case.arrays[place].shape) for place in updated]
+        variables = {p: tf.Variable(case.arrays[p], shape=shape) for p, shape in zip(updated, shapes, strict=True)}
+        others = [place for place in range(len(case.arrays)) if place not in updated]
+        tensors = [to_tensor(case.arrays[place]) for place in others]
+        got = [*variables.values(), *run(mode, updating(case, variables, others), *tensors)]
+        for one, want in zip(got, eager.functional(op, case.arrays, dict(case.attrs)), strict=True):
+            assert_same(one.numpy(), want, str(case))
+
+
+def updating(case, variables, others):
+    """The op on variables, as a function of its other inputs."""
+    op = case.op
+
+    def function(*tensors):
+        given = {**variables, **dict(zip(others, tensors, strict=True))}
+        named = dict(zip(op.input_names, op.grouped([given[place] for place in sorted(given)]), strict=True))
+        answer = getattr(raw_ops, op.name)(**named, **case.attrs)
+        return [] if answer is None else as_list(op, answer)
+
+    return function
+
+
+@each_updating_op
+def test_tensors_are_not_updated(op):
+    case = next(cases(op, usual_types(op)))
+    name = next(arg.name for arg in op.inputs if arg.updates)
+    with pytest.raises(gradbag.UnsupportedTypeError, match=f"{op.name}: {name} must be a variable; got EagerTensor"):
+        getattr(raw_ops, op.name)(**dict(zip(op.input_names, tensors_of(case), strict=True)))
+
+
 # ------------------------------------------------------------------ refusals
 @each_op
 def test_an_eager_refusal_is_gradbags_own(op):
     for reject in op.rejects:
         given = {**op.example.inputs, **reject.change}
         name = op.differentiable[0]
-        given[name] = tf.constant(given[name])
+        given[name] = list(map(tf.constant, given[name])) if op.lists else tf.constant(given[name])
         with pytest.raises(gradbag.InvalidArgumentError, match=reject.message):
             getattr(raw_ops, op.name)(**given)
 
@@ -258,7 +315,7 @@ def test_out_is_for_arrays():
 
 
 # ------------------------------------------------------------------ gradients
-@each_op
+@each_shared_op
 def test_gradients_are_tensorflows_where_it_has_them_and_is_right(op, mode):
     """Bit for bit; a default's gradient, which TensorFlow adds in another order, within rounding."""
     compared = 0
@@ -300,8 +357,11 @@ def their_gradients(case, weights):
     return pulled(function, [given[name] for name in names], weights)
 
 
-@each_op
-@pytest.mark.parametrize("name", ["float64", "complex128"])
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [(op, n) for op in differentiable_ops() for n in ("float64", "complex128") if n in op.types["T"]],
+    ids=lambda v: v if isinstance(v, str) else v.name,
+)
 def test_second_derivatives_are_finite_differences(op, mode, name):
     """Of the gradient as a function of the point and of the cotangents, along a random direction."""
     chosen = list(cases(op, {**usual_types(op), "T": name}))[: 3 if mode == "eager" else 1]
@@ -331,7 +391,7 @@ def inner(a, b):
     return float(tf.reduce_sum(tf.math.real(tf.math.conj(a) * b)))
 
 
-@each_op
+@each_linear_op
 def test_third_derivatives(op):
     """These ops are linear: the third derivative of a cube is the op again."""
     case = next(cases(op, usual_types(op)))
@@ -353,33 +413,36 @@ def test_third_derivatives(op):
     np.testing.assert_allclose(third, want, rtol=1e-12)
 
 
-@each_op
-@pytest.mark.parametrize("name", ["float64", "complex128"])
+@pytest.mark.parametrize("op", differentiable_ops(), ids=lambda op: op.name)
 @pytest.mark.parametrize("mode", ["eager", "function", "unknown shapes"], indirect=True)
-def test_forward_mode(op, mode, name):
-    """The derivative of a linear op in a direction is its value there."""
+def test_forward_mode(op, mode):
+    """The derivative in a direction is that of NumPy."""
     attrs = [{}, *([{"sparse_gradient": True}] if "sparse_gradient" in op.attr_defaults else [])]
-    for case, given in itertools.product(list(cases(op, {**usual_types(op), "T": name}))[:2], attrs):
-        function, primals = function_of(case, {**case.attrs, **given})
-        rng = np.random.default_rng(2)
-        directions = [to_tensor(random_like(rng, p)) for p in arrays_of(primals)]
-        with tf.autodiff.ForwardAccumulator(primals, directions) as accumulator:
-            values = run(mode, function, *primals)
-        for got, want in zip(accumulator.jvp(values), function(*directions), strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+    for name in {"float64", "complex128"} & set(op.types["T"]):
+        for case, given in itertools.product(list(cases(op, {**usual_types(op), "T": name}))[:2], attrs):
+            function, primals = function_of(case, {**case.attrs, **given})
+            rng = np.random.default_rng(2)
+            plain, arrays = numpy_function_of(case)
+            directions = [random_like(rng, array) for array in arrays]
+            with tf.autodiff.ForwardAccumulator(primals, list(map(to_tensor, directions))) as accumulator:
+                values = run(mode, function, *primals)
+            _, moved = jvp(plain, arrays, directions)
+            for got, want in zip(accumulator.jvp(values), moved, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("op", COMPACT, ids=lambda op: op.name)
 def test_compact_gradients_are_indexed_slices(op, mode):
     for case in list(cases(op, {**usual_types(op), "T": "float32"}))[: None if mode == "eager" else 3]:
-        function, primals = function_of(case, {"sparse_gradient": True})
-        plain, _ = function_of(case, {"sparse_gradient": False})
+        table, ids = case.arrays[:2]
+        function, primals = function_of(case, {**case.attrs, "sparse_gradient": True})
+        plain, _ = function_of(case, {**case.attrs, "sparse_gradient": False})
         weights = [to_tensor(random_like(np.random.default_rng(0), y)) for y in arrays_of(plain(*primals))]
-        (slices,) = run(mode, lambda p, f=function, w=weights: pulled(f, [p], w), *primals)
+        slices, *_ = run(mode, lambda *p, f=function, w=weights: pulled(f, list(p), w), *primals)
         assert isinstance(slices, tf.IndexedSlices)
-        assert slices.indices.numpy().tolist() == np.unique(case.inputs["indices"]).tolist()
-        assert slices.dense_shape.numpy().tolist() == list(case.inputs["data"].shape)
-        (whole,) = pulled(plain, primals, weights)
+        assert slices.indices.numpy().tolist() == np.unique(ids).tolist()
+        assert slices.dense_shape.numpy().tolist() == list(table.shape)
+        whole, *_ = pulled(plain, primals, weights)
         dense = np.zeros_like(whole)
         dense[slices.indices.numpy()] = slices.values
         assert_same(dense, whole.numpy(), str(case))

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from gradbag import dtypes
-from gradbag.testing import native_ops
 from gradbag.testing.cases import cast, type_choices, usual_types
 
-from .both import Call, Refused, ours, theirs
+from .both import Call, Refused, ours, shared_ops, theirs
 from .differences import compare, dtype_that_tensorflow_lacks
 
 KNOWN = [*dtypes.ANY, *dtypes.QUANTIZED]
@@ -21,7 +20,7 @@ def example(op, types):
     return Call(op, {a.name: cast(op.example.inputs[a.name], types.get(a.dtype, a.dtype)) for a in op.inputs}, {})
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", shared_ops(), ids=lambda op: op.name)
 def test_the_example_in_every_combination_of_dtypes(op):
     for types in type_choices(op):
         made = example(op, types)
@@ -30,7 +29,7 @@ def test_the_example_in_every_combination_of_dtypes(op):
         compare(made, answer, theirs(made))
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", shared_ops(), ids=lambda op: op.name)
 def test_any_dtype_for_a_type_variable(op):
     """All arguments of the variable change together, so only the dtype can be wrong."""
     for variable, name in itertools.product(op.types, KNOWN):
@@ -38,7 +37,7 @@ def test_any_dtype_for_a_type_variable(op):
         compare(made, ours(made), theirs(made))
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", shared_ops(), ids=lambda op: op.name)
 def test_any_dtype_for_one_argument(op):
     """Alone, so that it no longer agrees with the others, or with the one dtype that is declared."""
     right = example(op, usual_types(op))
@@ -47,7 +46,7 @@ def test_any_dtype_for_one_argument(op):
         compare(made, ours(made), theirs(made))
 
 
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", shared_ops(), ids=lambda op: op.name)
 @pytest.mark.parametrize("dtype", UNKNOWN, ids=lambda dtype: dtype.__name__)
 def test_a_dtype_that_neither_knows(op, dtype):
     right = example(op, usual_types(op))
@@ -58,5 +57,5 @@ def test_a_dtype_that_neither_knows(op, dtype):
 
 
 def test_some_op_takes_a_dtype_that_tensorflow_lacks():
-    extra = [op.name for op in native_ops() for t in type_choices(op) if dtype_that_tensorflow_lacks(example(op, t))]
+    extra = [op.name for op in shared_ops() for t in type_choices(op) if dtype_that_tensorflow_lacks(example(op, t))]
     assert {"SparseSegmentSum", "SparseSegmentSumGrad", "SparseSliceGrad"} <= set(extra)

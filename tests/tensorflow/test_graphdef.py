@@ -35,7 +35,7 @@ from gradbag.testing.cases import cases, type_choices
 
 from .graphs import assert_agrees, parse, run
 
-ALL = list(registry)
+ALL = [op for op in registry if hasattr(tf.raw_ops, op.name)]  # the others are gradbag's own
 GRAPHS = 208
 HERE = Path(__file__).parent
 

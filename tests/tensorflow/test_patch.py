@@ -10,10 +10,10 @@ import pytest
 import tensorflow as tf
 
 import gradbag.tensorflow
-from gradbag.testing import assert_same, cases, native_ops
+from gradbag.testing import assert_same, cases
 from gradbag.testing.cases import usual_types
 
-from .both import Call, to_array, to_tensor
+from .both import Call, shared_ops, to_array, to_tensor
 from .differences import DIFFERENCES
 
 README = Path(__file__).parents[2] / "README.md"
@@ -21,7 +21,7 @@ README = Path(__file__).parents[2] / "README.md"
 
 def held():
     """What TensorFlow's modules have under the names of the ops: where it is, and the function itself."""
-    names = {name for op in native_ops() for name in (op.name, op.python_name)}
+    names = {name for op in shared_ops() for name in (op.name, op.python_name)}
     return {
         (module, name): value
         for module, found in list(sys.modules.items())
@@ -36,7 +36,7 @@ def is_ours(function):
 
 
 # ------------------------------------------------------------------ what is replaced
-@pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", shared_ops(), ids=lambda op: op.name)
 def test_raw_ops_inside_give_the_bits_of_those_outside(op):
     """By name as raw ops, and by position as the functions behind them; arrays go in as they do in TensorFlow."""
     theirs = getattr(tf.raw_ops, op.name)
@@ -62,7 +62,7 @@ def test_raw_ops_inside_give_the_bits_of_those_outside(op):
 
 def test_every_place_is_restored():
     before = held()
-    assert len(before) > 3 * len(native_ops())
+    assert len(before) > 3 * len(shared_ops())
     with gradbag.tensorflow.patch():
         inside = held()
         assert inside.keys() == before.keys()
