@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradbag import kernels
+from gradbag import eager
 from gradbag.errors import Error
 from gradbag.spec import registry
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-RUNS = pytest.mark.parametrize("run", [kernels.run, kernels.run_reference], ids=["kernel", "body"])
+RUNS = pytest.mark.parametrize("run", [eager.run, eager.run_reference], ids=["kernel", "body"])
 ROWS = pytest.mark.parametrize("rows", [1, 1_000], ids=["few", "many"])  # of many, several are compared together
 COLUMNS = pytest.mark.parametrize(("rank", "column"), [(1, 0), (3, 2), (4, 0)])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import confine
@@ -13,10 +14,10 @@ import ml_dtypes
 import numpy as np
 
 import gradbag
-from gradbag import dtypes, eager, raw_ops
+from gradbag import attributes, dtypes, eager
 from gradbag.spec import Op, registry
-from gradbag.testing.cases import cases, usual_types
-from gradbag.testing.oracle import assert_same
+from gradbag.testing import assert_same_results, called
+from gradbag.testing.cases import Case, cases, usual_types
 
 Array = np.ndarray[Any, Any]
 Change = tuple[str, Any]  # what it is, and the new value of an input
@@ -76,24 +77,28 @@ def changed_types(array: Array) -> Iterator[Change]:
         yield f"Python value {place}, a {type(value).__name__}", value
 
 
-def changes(op: Op) -> Iterator[tuple[dict[str, Any], str]]:
-    """Inputs, and what was changed in them."""
+def changes(op: Op) -> Iterator[tuple[Case, str]]:
+    """Calls, and what was changed in them."""
     for types in confine.some_types(op):
-        example = dict(next(cases(op, types)).inputs)
-        for name, array in example.items():
+        example = next(cases(op, types))
+        for place, name, array in example.given:
             for what, value in changed_arrays(array, ranks=3 if types == usual_types(op) else 1):
-                yield {**example, name: value}, f"{' '.join(types.values())}, {name}: {what}"
+                yield example.replaced({place: value}), f"{' '.join(types.values())}, {name}: {what}"
     for case in cases(op, usual_types(op)):
-        for name, array in case.inputs.items():
+        for place, name, array in case.given:
             for what, value in bad_numbers(array) if array.size else ():
-                yield {**case.inputs, name: value}, f"{case}, {name}: {what}"
-    example = dict(next(cases(op, usual_types(op))).inputs)
-    for name, array in example.items():
+                yield case.replaced({place: value}), f"{case}, {name}: {what}"
+    example = next(cases(op, usual_types(op)))
+    for place, name, array in example.given:
         for what, value in changed_types(array):
-            yield {**example, name: value}, f"{name}: {what}"
+            yield example.replaced({place: value}), f"{name}: {what}"
+    for name in (op.input_names[place] for place in op.lists):
+        for place, value in enumerate(PYTHON_VALUES):
+            what = f"{name} in whole: Python value {place}, a {type(value).__name__}"
+            yield replace(example, inputs={**example.inputs, name: value}), what
     for attr in op.attrs:
         for value in (None, 0, 1, "yes", np.True_, np.array(True), [True]):
-            yield {**example, attr.name: value}, f"{attr.name}: {value!r}"
+            yield replace(example, attrs={**example.attrs, attr.name: value}), f"{attr.name}: {value!r}"
 
 
 def other_byte_order(array: Array) -> Array:
@@ -118,12 +123,12 @@ def bad_numbers(array: Array) -> Iterator[Change]:
             yield f"{number} at the {where} place", changed.reshape(array.shape)
 
 
-def outcome(call: Any) -> tuple[str, Any]:
-    """A kind, and the outputs or the message; a kind that begins with WRONG may not be."""
+def outcome(call: Callable[[], list[Any]]) -> tuple[str, Any]:
+    """A kind, and the results or the message; a kind that begins with WRONG may not be."""
     try:
         # A strict caller: whatever NumPy says on the way would become an exception.
         with warnings.catch_warnings(action="error"), np.errstate(all="raise"):
-            result = call()
+            return "answered", call()
     except gradbag.Error as refusal:
         family = {ValueError, TypeError, MemoryError} & set(type(refusal).__mro__)
         return (family.pop().__name__ if len(family) == 1 else "WRONG family"), str(refusal)
@@ -131,31 +136,40 @@ def outcome(call: Any) -> tuple[str, Any]:
         return "wrong use", str(problem)
     except Exception as problem:  # noqa: BLE001  # exactly what must not happen
         return f"WRONG {type(problem).__name__}", str(problem)
-    return "answered", list(result) if isinstance(result, tuple | list) else [result]
 
 
-def judge(op: Op, inputs: dict[str, Any]) -> str | None:
-    kind, told = outcome(lambda: getattr(raw_ops, op.name)(**inputs))
+def judge(case: Case) -> str | None:
+    op, values = case.op, flat_values(case)
+    updates = [p for p in op.flat_updates(len(values)) if isinstance(values[p], np.ndarray)]
+    written = {place: values[place].copy() for place in updates if values[place].flags.writeable}
+    kind, told = outcome(lambda: called(case.replaced(written) if written else case))
     if kind.startswith("WRONG"):
         return f"{kind}: {told[:200]}"
     if kind != "answered":
         if not told.startswith(op.name) or len(told) > 1000:
             return f"a poor message: {told[:200]}"
+        if any(array.tobytes() != values[place].tobytes() for place, array in written.items()):
+            return "refused, but changed"
         return None
-    if all(isinstance(value, np.ndarray) and value.dtype.isnative for value in inputs.values()):
-        return compare_with_body(op, list(inputs.values()), told)
+    if values and all(v is None or (isinstance(v, np.ndarray) and v.dtype.isnative) for v in values):
+        return compare_with_body(case, told)
     return None
 
 
-def compare_with_body(op: Op, arrays: list[Array], outputs: list[Array]) -> str | None:
-    kind, want = outcome(lambda: eager.run_reference(op, arrays, dict(op.attr_defaults)))
+def flat_values(case: Case) -> list[Any]:
+    """Nothing, if there is no list where the op takes one."""
+    lists = [case.inputs[case.op.input_names[place]] for place in case.op.lists]
+    return case.arrays if all(isinstance(value, list | tuple) for value in lists) else []
+
+
+def compare_with_body(case: Case, results: list[Array]) -> str | None:
+    kind, want = outcome(lambda: eager.run_reference(case.op, case.arrays, attributes.normal(case.op, case.attrs)))
     if kind == "MemoryError":  # a body needs more memory than a kernel
         return None
     if kind != "answered":
         return f"answered, but the body says: {kind}: {want}"
     try:
-        for arg, a, b in zip(op.outputs, outputs, want, strict=True):
-            assert_same(a, b, arg.name)
+        assert_same_results(case, results, want)
     except AssertionError as difference:
         return str(difference)
     return None
@@ -166,10 +180,10 @@ if __name__ == "__main__":
     np.seterr(all="ignore")
     gradbag.set_memory_limit(1 << 28)  # no answer of gigabytes, however honest: it would take long
     op = registry[sys.argv[1]]
-    for inputs, what in changes(op):
+    for case, what in changes(op):
         sys.stdout.write(f"{what}\n")
         sys.stdout.flush()
-        complaint = judge(op, inputs)
+        complaint = judge(case)
         if complaint is not None:
             sys.stdout.write(f"WRONG {complaint} <- {what}\n")
     sys.stdout.write("done\n")

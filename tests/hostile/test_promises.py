@@ -6,47 +6,40 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
 
 import gradbag
-from gradbag import eager, errors, raw_ops
+from gradbag import eager, errors
 from gradbag.spec import Op
-from gradbag.testing import native_ops
+from gradbag.testing import assert_same, assert_same_results, called, native_ops
 from gradbag.testing.cases import Case, cases, usual_types
-from gradbag.testing.oracle import assert_same
 
-Array = np.ndarray[Any, Any]
 Script = Callable[..., list[str]]
 each_op = pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
-
-
-def call(case: Case, arrays: list[Array] | None = None) -> list[Array]:
-    inputs = dict(zip(case.inputs, arrays or case.arrays, strict=True))
-    result = getattr(raw_ops, case.op.name)(**inputs, **case.attrs)
-    return list(result) if isinstance(result, tuple) else [result]
 
 
 # ------------------------------------------------------------------ inputs and outputs
 @each_op
 def test_inputs_are_not_changed_and_may_be_read_only(op: Op) -> None:
     for case in cases(op):
-        want = call(case)
-        frozen = [array.copy() for array in case.arrays]
-        for array in frozen:
+        want = called(case.fresh())
+        updated = op.flat_updates(len(case.arrays))
+        frozen = {place: array.copy() for place, _, array in case.given if place not in updated}
+        for array in frozen.values():
             array.flags.writeable = False
-        for got, output, arg in zip(call(case, frozen), want, op.outputs, strict=True):
-            assert_same(got, output, f"{case}: {arg.name}, from read-only inputs")
-        for before, after, arg in zip(frozen, case.arrays, op.inputs, strict=True):
-            assert_same(after, before, f"{case}: {arg.name}, after the call")
+        made = case.fresh().replaced(frozen)
+        assert_same_results(made, called(made), want, "from read-only inputs")
+        for place, name, array in case.given:
+            assert_same(frozen.get(place, array), array, f"{case}: {name}, after the call")
 
 
 @each_op
 def test_outputs_have_memory_of_their_own(op: Op) -> None:
     for case in cases(op):
-        inputs, outputs = case.arrays, call(case)
+        inputs = [array for _, _, array in case.given]
+        outputs = called(case)[len(case.updated) :]
         for place, output in enumerate(outputs):
             assert output.flags.writeable, f"{case}: {op.outputs[place].name} is read-only"
             others = inputs + outputs[:place]
@@ -68,17 +61,16 @@ def test_no_output_byte_is_left_unwritten(run_script: Script) -> None:
 @each_op
 def test_calls_from_many_threads_give_the_same_bits(op: Op) -> None:
     group = list(cases(op, usual_types(op))) * 4
-    alone = [call(case) for case in group]
+    alone = [called(case.fresh()) for case in group]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
-            together = list(pool.map(call, group))
+            together = list(pool.map(lambda case: called(case.fresh()), group))
     finally:
         sys.setswitchinterval(interval)
     for case, got, want in zip(group, together, alone, strict=True):
-        for arg, a, b in zip(op.outputs, got, want, strict=True):
-            assert_same(a, b, f"{case}: {arg.name}")
+        assert_same_results(case, got, want)
 
 
 # ------------------------------------------------------------------ memory
@@ -90,9 +82,10 @@ def memory_limit() -> Iterator[Callable[[int | None], None]]:
 
 def needed_bytes(case: Case) -> int:
     """Results and scratch, from the outputs that come out."""
-    sizes = case.op.bind_shapes([a.shape for a in case.arrays], case.arrays)
+    sizes = case.op.bind_shapes([None if a is None else a.shape for a in case.arrays], case.arrays)
     scratch = case.op.kernel.scratch if case.op.kernel is not None else ()
-    return sum(o.nbytes for o in call(case)) + sum(8 * sizes[word] for word in scratch)  # type: ignore[operator]
+    outputs = called(case)[len(case.updated) :]
+    return sum(o.nbytes for o in outputs) + sum(8 * sizes[word] for word in scratch)  # type: ignore[operator]
 
 
 @each_op
@@ -103,13 +96,13 @@ def test_the_memory_limit_is_exact(op: Op, memory_limit: Callable[[int | None], 
         memory_limit(None)
         needed = needed_bytes(case)
         memory_limit(needed)
-        call(case)
+        called(case)
         too_little = needed - 1 if counts else 0
         if too_little >= needed or too_little < 0:
             continue
         memory_limit(too_little)
         with pytest.raises(gradbag.ResourceExhaustedError) as refusal:
-            call(case)
+            called(case)
         assert f"only {errors.in_bytes(too_little)} may be used (gradbag.set_memory_limit)" in str(refusal.value)
 
 
