@@ -16,7 +16,7 @@ PYTEST := $(BIN)/pytest
 FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax
 CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
-CPP_FILES := $(shell find csrc benchmarks -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
+CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 STUDIO_PAGE := src/gradbag/studio/static/index.html
 # The system's Node, or the one that was put into the environment.
@@ -62,6 +62,10 @@ bench-growth: $(STAMPS)/package $(STAMPS)/bench ## Measure how time and memory g
 .PHONY: bench-graph
 bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pages cost beyond their ops
 	$(BIN)/python benchmarks/graph.py
+
+.PHONY: bench-bags
+bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch beside PyTorch's own
+	$(BIN)/python benchmarks/bags.py
 
 .PHONY: bench-training
 bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTorch with nn.EmbeddingBag and with gradbag's
