@@ -42,9 +42,8 @@ def with_sizes(op: Op, values: Sequence[Any]) -> Sequence[Any]:
     return changed
 
 
-def dtype_of_int(op: Op, place: int) -> str | None:
+def dtype_of_int(op: Op, arg: Arg) -> str | None:
     """The dtype that a small Python integer takes as an input; None where another input has a say in it."""
-    arg = op.inputs[place]
     if arg.dtype in op.types and sum(other.dtype == arg.dtype for other in op.inputs) > 1:
         return None
     return next((name for name in _PREFERRED["i"] if name in op.allowed(arg)), None)

@@ -102,6 +102,25 @@ def test_a_rule_decides_and_what_it_cannot_mean_is_left_to_the_python_way(counti
     assert by_shortcut(op, arrays) is NotImplemented
 
 
+def test_a_rule_sees_the_settings_of_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    op = registry["SparseSegmentSum"]
+
+    def no_compact_gradient(*inputs: Any, sparse_gradient: bool) -> None:
+        if sparse_gradient:
+            raise errors.Fault("rule", "data", (), 1, hint="must not be compact")
+
+    monkeypatch.setattr(op, "check_rule", no_compact_gradient)
+    monkeypatch.delitem(eager.prepared._prepared, op, raising=False)
+    arrays = [np.ones((3, 2)), np.array([0, 2]), np.array([0, 1])]
+    dense, compact = {"sparse_gradient": False}, {"sparse_gradient": True}
+    eager.run(op, arrays, dense)
+    assert eager.shortcut(op, arrays, dense).tolist() == [[1, 1], [1, 1]]
+    assert eager.shortcut(op, arrays, compact) is NotImplemented
+    with pytest.raises(gradbag.InvalidArgumentError, match="must not be compact"):
+        eager.run(op, arrays, compact)
+    assert eager.shortcut(op, arrays, compact) is NotImplemented
+
+
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError, ValueError])
 def test_what_a_signal_raises_while_a_rule_runs_is_not_swallowed(counting: Any, raised: Any) -> None:
     op, arrays, sizes = counting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+from inspect import signature
 from typing import Any
 
 from ..spec import Op
@@ -20,13 +21,13 @@ class Prepared:
         self.routes: dict[tuple[Any, ...], Any] = {}
         self.outlines: dict[tuple[Any, ...], Any] = {}
         self.shortcuts: dict[tuple[Any, ...], Any] = {}
-        self.settings = () if op.kernel is None else op.kernel.settings
+        self.settings = () if op.kernel is None else _deciding(op, op.kernel.settings)
         # The shortcuts of calls that leave all settings at their defaults: most calls, and nothing need be looked up.
         self.usual: Any = None
         self.usual_key = self.key(op.attr_defaults)
 
     def key(self, attrs: dict[str, Any]) -> tuple[Any, ...]:
-        """The settings of a kernel that a call decides."""
+        """What a call decides beside its arrays: the settings of the kernel and those that a rule wants to see."""
         return tuple([attrs[name] for name in self.settings])
 
     def keep(self, kept: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any) -> None:
@@ -43,6 +44,12 @@ class Prepared:
     def forget_shortcuts(self) -> None:
         self.shortcuts.clear()
         self.usual = None
+
+
+def _deciding(op: Op, settings: tuple[str, ...]) -> tuple[str, ...]:
+    rules = [rule for rule in (op.check_rule, op.size_rule) if rule is not None]
+    named = {name for rule in rules for name in signature(rule).parameters}
+    return tuple(name for name in op.attr_defaults if name in settings or name in named)
 
 
 def of(op: Op) -> Prepared:

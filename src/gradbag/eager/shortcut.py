@@ -38,15 +38,15 @@ def made(
     counts = None if op.size_rule is None or program.plan is not None else op.bound(op.size_rule, attrs)
     ruled = check is not None or counts is not None  # a rule wants to see arrays
     inputs = []
-    for place, (name, array) in enumerate(zip(names, arrays, strict=True)):
+    args = op.flat_inputs(len(arrays))
+    for place, (arg, name, array) in enumerate(zip(args, names, arrays, strict=True)):
         if array is None or name is None:
             inputs.append(native.InputForm(None, 0, 0, None, False, False))
             continue
         held = array.size if place in layout.held else None
-        takes_int = held == 1 and not array.ndim and not ruled and arguments.dtype_of_int(op, place) == name
+        takes_int = held == 1 and not array.ndim and not ruled and arguments.dtype_of_int(op, arg) == name
         dtype = dtypes.numpy_dtype(name)
-        updates = op.flat_inputs(len(arrays))[place].updates
-        inputs.append(native.InputForm(dtype, dtype.itemsize, array.ndim, held, takes_int, updates))
+        inputs.append(native.InputForm(dtype, dtype.itemsize, array.ndim, held, takes_int, arg.updates))
     shortcuts = before or native.Shortcuts()
     shortcuts.add(
         inputs=inputs,
