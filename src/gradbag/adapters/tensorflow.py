@@ -62,7 +62,23 @@ def _update(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
     found = (_computed if tf.executing_eagerly() else _as_node)(op, given, attrs)
     for place, new in zip(places, found, strict=False):
         values[place].assign(new)
-    return found[len(places) :]
+    return _without_gradient(op, given, found[len(places) :])
+
+
+def _without_gradient(op: Op, values: Sequence[Any], outputs: Sequence[Any]) -> list[Any]:
+    """The outputs of an op that updates: whoever asks for a derivative hears that there is none."""
+    sources = [v for v in values if isinstance(v, tf.Tensor) and v.dtype.name in dtypes.DIFFERENTIABLE]
+    if not sources or not outputs:
+        return list(outputs)
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def call(*_: Any) -> tuple[list[Any], Backward]:
+        return list(map(tf.identity, outputs)), refuse
+
+    def refuse(*_: Any) -> list[Any]:
+        raise errors.UnsupportedTypeError(f"{op.name} has no gradient")
+
+    return list(call(*sources))
 
 
 def _sources(op: Op, values: Sequence[Any]) -> list[int]:
@@ -83,14 +99,18 @@ def _run_eagerly(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[A
         places = _sources(op, values)
         if places:
             kept = _kept(op, values)
-            backward = _backward(op, kept, attrs, outputs, places)
             sources = [kept[place] for place in places]
-            # Forward mode transposes the function, and cannot do so with slices.
-            record.record_operation_forwardprop_only(
-                op.name, outputs, sources, _without_slices(backward, sources), None
-            )
-            record.record_operation_backprop_only(op.name, outputs, sources, backward)
+            _tell(op, outputs, sources, _backward(op, kept, attrs, outputs, places))
     return outputs
+
+
+def _tell(op: Op, outputs: Sequence[Any], sources: Sequence[Any], backward: Backward) -> None:
+    """Make a call known to the tapes; and then to forward mode, whose tangents have derivatives through the outputs.
+
+    It transposes the function, and cannot do so with slices.
+    """
+    record.record_operation_backprop_only(op.name, outputs, sources, backward)
+    record.record_operation_forwardprop_only(op.name, outputs, sources, _without_slices(backward, sources), None)
 
 
 def _computed(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
@@ -207,7 +227,15 @@ def _with_custom_gradient(
             given[place] = source
         return run(op, given, attrs), _backward(op, given, attrs, outputs, places)
 
-    outputs += call(*[values[place] for place in places])
+    sources = [values[place] for place in places]
+    if record is None:
+        outputs += call(*sources)
+        return outputs
+    # Who differentiates the whole function finds the gradient at the node. Inside of it, forward mode would go through
+    # the node and find zeros, so it is told, and the tape with it.
+    with record.stop_recording():
+        outputs += call(*sources)
+    _tell(op, outputs, sources, _backward(op, values, attrs, outputs, places))
     return outputs
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from ... import errors
 from ...gradients import Shaped, pull, push
 from ...spec import Op
 from . import arrays, host, lowering
@@ -69,6 +70,8 @@ class OpPrimitives:
     def _forward_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
         outputs = self.forward.bind(*primals, call=call)
         moved: list[Any] = [ad.Zero(jax.typeof(y).to_tangent_aval()) for y in outputs]
+        if self.op.updates and not all(isinstance(t, ad.Zero) for t in tangents):
+            raise errors.UnsupportedTypeError(f"{self.op.name} has no gradient")
         places = [k for k, t in enumerate(tangents) if self._carries(call, k, t)]
         if not places:
             return outputs, moved

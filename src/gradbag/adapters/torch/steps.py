@@ -50,7 +50,7 @@ class Keeping:
         args = op.flat_inputs(inputs)
         self.inputs, light = inputs, op.is_linear_without(absent, inputs)
         self.carries = [a.name in op.differentiable_outputs for a in op.outputs]
-        linear = [arg.name in op.linear for arg in args]
+        linear = [arg.name in op.linear and place not in absent for place, arg in enumerate(args)]
         self.shapes = [place for place, flag in enumerate((*linear, *self.carries)) if light and flag]
         self.sizes = op.flat_held(inputs) if by_size else []
         everything = range(inputs + len(op.outputs))
