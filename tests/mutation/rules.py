@@ -45,7 +45,7 @@ def rule_mutants() -> Iterator[RuleMutant]:
             for attr in (a for a in op.attrs if a.kind == "bool"):
                 what = f"is 0.1 % too large with {attr.name}={not attr.default}"
                 yield RuleMutant(op, f"the gradient of {name} {what}", _rule(op, name, _scaled, only_with=attr))
-            if op.is_linear:  # else the rule is transposed, which is right as well
+            if op.is_linear and not op.lists:  # else the rule may be transposed, which is right as well
                 yield RuleMutant(op, f"{name} has no forward rule", _not_linear(op, name))
             yield RuleMutant(op, f"the forward rule ignores {name}", _push(op, ignores=name))
         yield RuleMutant(op, "the forward rule is 0.1 % too large", _push(op, ignores=None))
