@@ -149,3 +149,30 @@ def called(op: Op, values: Sequence[Any], attrs: Any) -> list[Any]:
     """The answer of a raw op on flat inputs, as a list."""
     answer = getattr(gradbag.raw_ops, op.name)(**dict(zip(op.input_names, op.grouped(values), strict=True)), **attrs)
     return [] if answer is None else list(answer) if isinstance(answer, tuple) else [answer]
+
+
+# ------------------------------------------------------------------ derivatives
+def loss_of(way: NumPy, function: Function) -> Function:
+    """A number that is linear in nothing."""
+    return lambda *values: [sum(way.total(y * y * y) for y in function(*values))]
+
+
+def first(way: NumPy, function: Function) -> Function:
+    one = way.tensor(np.ones(()))
+    return lambda *values: list(way.pulled(loss_of(way, function), list(values), [one]))
+
+
+def second(way: NumPy, function: Function, directions: list[Any]) -> Function:
+    """The derivative of the first gradient, times directions."""
+    given = [way.tensor(d) for d in directions]
+
+    def inner(*values: Any) -> list[Any]:
+        return [sum(way.total(g * d) for g, d in zip(first(way, function)(*values), given, strict=True))]
+
+    one = way.tensor(np.ones(()))
+    return lambda *values: list(way.pulled(inner, list(values), [one]))
+
+
+def forward(way: NumPy, function: Function, directions: list[Any]) -> Function:
+    given = [way.tensor(d) for d in directions]
+    return lambda *values: list(way.pushed(loss_of(way, function), list(values), given))

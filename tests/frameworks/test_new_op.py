@@ -16,7 +16,7 @@ from gradbag.spec import Op, Rule, registry
 from gradbag.testing import Case, assert_same, cases
 from gradbag.testing.gradcheck import random_like
 
-from .each import WAYS, Function, NumPy, called, function_of
+from .each import WAYS, Function, NumPy, called, first, forward, function_of, second
 
 KINDS = ("CubeRows", "RoundRows", "PowerRows", "ProductOfRows", "ShiftRows", "DecayRows")
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -82,32 +82,6 @@ def test_every_kind_gives_the_numbers_of_numpy(name: str, way: NumPy) -> None:
 
 
 # ------------------------------------------------------------------ derivatives
-def loss_of(way: NumPy, function: Function) -> Function:
-    """A number that is linear in nothing."""
-    return lambda *values: [sum(way.total(y * y * y) for y in function(*values))]
-
-
-def first(way: NumPy, function: Function) -> Function:
-    one = way.tensor(np.ones(()))
-    return lambda *values: list(way.pulled(loss_of(way, function), list(values), [one]))
-
-
-def second(way: NumPy, function: Function, directions: list[Any]) -> Function:
-    """The derivative of the first gradient, times directions."""
-    given = [way.tensor(d) for d in directions]
-
-    def inner(*values: Any) -> list[Any]:
-        return [sum(way.total(g * d) for g, d in zip(first(way, function)(*values), given, strict=True))]
-
-    one = way.tensor(np.ones(()))
-    return lambda *values: list(way.pulled(inner, list(values), [one]))
-
-
-def forward(way: NumPy, function: Function, directions: list[Any]) -> Function:
-    given = [way.tensor(d) for d in directions]
-    return lambda *values: list(way.pushed(loss_of(way, function), list(values), given))
-
-
 @each_way
 @each_differentiable_kind
 def test_derivatives_of_order_one_and_two_in_both_modes(name: str, way: NumPy) -> None:
