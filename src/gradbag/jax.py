@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from . import attributes, errors, raw_ops
 from .adapters import jax as _adapter
+from .adapters.jax.compat import Tracer
 from .ops.combiners import combiner_named
 from .row_grad import RowGrad
 from .spec import registry
@@ -124,7 +125,7 @@ def _starts(ids: Any, segment_ids: Any, offsets: Any, num_bags: int | None) -> A
         return jnp.pad(starts, (0, more), constant_values=ids.shape[0]) if more else starts
     bags = jnp.asarray(segment_ids)
     if num_bags is None:
-        if isinstance(bags, jax.core.Tracer):
+        if isinstance(bags, Tracer):
             wanted = "an int beside segment_ids that JAX traces, whose last one it does not know"
             raise errors.unfit("embedding_bag", "num_bags", wanted, "None")
         num_bags = int(bags[-1]) + 1 if bags.shape[0] else 0

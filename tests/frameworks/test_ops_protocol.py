@@ -13,7 +13,7 @@ import tensorflow as tf
 import torch
 
 from gradbag.adapters.jax.primitives import namespace as jax_ops
-from gradbag.adapters.tensorflow import tensor_ops
+from gradbag.adapters.tensorflow.gradients import tensor_ops
 from gradbag.adapters.torch.operators import ops as torch_ops
 from gradbag.autodiff.op_step import array_ops
 from gradbag.gradients import Ops, Rows, Shaped

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import gradbag
 from gradbag import dtypes, eager, raw_ops
-from gradbag.adapters import tensorflow as adapter
+from gradbag.adapters.tensorflow import compat
 from gradbag.autodiff import jvp
 from gradbag.testing import assert_same, cases, differentiable_ops, native_ops
 from gradbag.testing.cases import type_choices, usual_types
@@ -37,7 +37,7 @@ def mode(request, monkeypatch):
     A "function" knows the shapes of its arguments, one with "unknown shapes" does not even know the ranks.
     """
     if request.param == "custom_gradient":
-        monkeypatch.setattr(adapter, "record", None)
+        monkeypatch.setattr(compat, "record", None)
     return request.param
 
 
@@ -429,6 +429,38 @@ def test_forward_mode(op, mode):
             _, moved = jvp(plain, arrays, directions)
             for got, want in zip(accumulator.jvp(values), moved, strict=True):
                 np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+def along_ones(function):
+    """The derivative of a function in the direction of ones, by forward mode."""
+
+    def derivative(point):
+        with tf.autodiff.ForwardAccumulator(point, tf.ones_like(point)) as accumulator:
+            value = function(point)
+        return accumulator.jvp(value)
+
+    return derivative
+
+
+def gradient_of_squares(function):
+    def derivative(point):
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            value = tf.reduce_sum(function(point) ** 2)
+        return tape.gradient(value, point)
+
+    return derivative
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, tf.function], ids=["eager", "function"])
+@pytest.mark.parametrize("name", ["Exp", "Square"])  # a rule that looks at the output, one that looks at the input
+def test_both_modes_nest_in_any_order_inside_a_function_too(name, wrapped):
+    point = tf.constant([0.5, 2.0], tf.float64)
+    for modes in itertools.chain(*(itertools.product((along_ones, gradient_of_squares), repeat=n) for n in (1, 2))):
+        ours, theirs = lambda x: getattr(raw_ops, name)(x=x), lambda x: getattr(tf.raw_ops, name)(x=x)
+        for mode in modes:
+            ours, theirs = mode(ours), mode(theirs)
+        np.testing.assert_allclose(wrapped(ours)(point), wrapped(theirs)(point), rtol=1e-12)
 
 
 @pytest.mark.parametrize("op", COMPACT, ids=lambda op: op.name)

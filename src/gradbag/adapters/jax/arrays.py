@@ -9,13 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
-try:  # not public, and what all public ways end in
-    from jaxlib._jax import batched_device_put
-except ImportError:
-    batched_device_put = None
-
 from ... import dtypes, errors
 from ...spec import Arg, Op
+from . import compat
 
 Array = np.ndarray[Any, Any]
 
@@ -36,11 +32,6 @@ def shown_dtype(name: str) -> np.dtype[Any]:
     """The dtype in which JAX shows an output of a declared dtype."""
     shown: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtypes.numpy_dtype(name)))
     return shown
-
-
-def known(value: Any) -> Any:
-    """The array behind a value of JAX, also while it is differentiated; None where it is traced."""
-    return value.to_concrete_value() if isinstance(value, jax.core.Tracer) else value
 
 
 def to_array(op: Op, arg: Arg, value: Any) -> Array:
@@ -73,15 +64,15 @@ def from_arrays(found: Sequence[Array]) -> list[Any]:
 
 
 def _placed(array: Array) -> Any:
-    if batched_device_put is None:
+    if compat.batched_device_put is None:
         return jax.device_put(array, _cpu())
     # jnp.asarray comes to the same function, by way of 40 microseconds of Python.
-    return batched_device_put(_outline(array.shape, array.dtype), _sharding(), [array], [_cpu()], False)
+    return compat.batched_device_put(_outline(array.shape, array.dtype), _sharding(), [array], [_cpu()], False)
 
 
 @lru_cache(maxsize=4096)
 def _outline(shape: tuple[int, ...], dtype: Any) -> Any:
-    return jax.core.ShapedArray(shape, dtype)
+    return compat.ShapedArray(shape, dtype)
 
 
 @cache

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import jax
 import numpy as np
 
 from ... import dtypes, errors
 from ...spec import Arg, Op
-from . import arrays
+from . import arrays, compat
 
 Contents = int | tuple[int, ...]
 
@@ -124,7 +123,7 @@ class Call:
 
     def outlines(self, free: Sequence[Any]) -> list[Any]:
         """The same as JAX shows them."""
-        return [jax.core.ShapedArray(shape, arrays.shown_dtype(name)) for shape, name in self.outputs(free)]
+        return [compat.ShapedArray(shape, arrays.shown_dtype(name)) for shape, name in self.outputs(free)]
 
     def padding(self) -> list[int]:
         """What fills each output up: zeros where the op is linear, else the caller's value."""

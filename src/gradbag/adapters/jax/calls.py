@@ -11,17 +11,17 @@ import numpy as np
 
 from ... import arguments, dtypes, eager, errors
 from ...spec import Arg, Op
-from . import arrays, primitives
+from . import arrays, compat, primitives
 from .call import Call, Contents, size_not_known
 
 
 def takes(kind: type) -> bool:
-    return issubclass(kind, (jax.Array, jax.core.Tracer))
+    return issubclass(kind, (jax.Array, compat.Tracer))
 
 
 def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Answer a raw op of which some argument is an array of JAX."""
-    if not any(isinstance(value, jax.core.Tracer) for value in values):
+    if not any(isinstance(value, compat.Tracer) for value in values):
         return _at_once(op, values, attrs)
     free, held, absent = _separated(op, values)
     attributes = tuple((name, _hashable(value)) for name, value in attrs.items())
@@ -78,7 +78,7 @@ def _separated(op: Op, values: Sequence[Any]) -> tuple[list[Any], tuple[Contents
     """The inputs that are arrays, the contents of those that hold sizes, and the places of those that are left out."""
     values, args, held_places = list(values), op.flat_inputs(len(values)), op.flat_held(len(values))
     for place in held_places:
-        value = arrays.known(values[place])
+        value = compat.known(values[place])
         if value is None:
             wanted = "known while JAX traces: a Python int or list (see static_argnames of jax.jit)"
             raise errors.unfit(op.name, args[place].name, wanted, "a traced array")
@@ -103,7 +103,7 @@ def _separated(op: Op, values: Sequence[Any]) -> tuple[list[Any], tuple[Contents
 
 def _stand_in(op: Op, arg: Arg, value: Any) -> Any:
     """A NumPy array of a JAX array's dtype, from which Python values in the call take theirs."""
-    if not isinstance(value, jax.core.Tracer):
+    if not isinstance(value, compat.Tracer):
         arrays.to_array(op, arg, value)  # refuses what is not on the CPU
     name = arrays.name_of(op, arg, value.dtype)
     if name not in op.allowed(arg):
@@ -127,7 +127,7 @@ def _arrays(call: Call, free: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
     for place, value in zip(call.free, free, strict=True):
         arg = call.args[place]
-        array = arrays.known(value)
+        array = compat.known(value)
         if array is not None:
             found.append(arrays.to_array(op, arg, array))
         elif arg.name in op.linear and op.shape_rule is None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ...gradients import Ops, Shaped
 from ...row_grad import RowGrad
 from ...spec import Op
-from . import arrays
+from . import compat
 from .call import SizeNotKnownError
 
 
@@ -49,9 +49,9 @@ class JaxOps(Ops):
         return jnp.ones(count, jnp.int8)
 
     def nonzero(self, marks: Any) -> Any:
-        if arrays.known(marks) is None:
+        if compat.known(marks) is None:
             raise SizeNotKnownError("how many marks there are is not known while JAX traces")
-        return jnp.nonzero(arrays.known(marks))[0]
+        return jnp.nonzero(compat.known(marks))[0]
 
     def sorted_by(self, keys: Any, values: Any) -> tuple[Any, Any]:
         ascending, moved = jax.lax.sort((keys, values), num_keys=1, is_stable=True)

@@ -9,14 +9,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.mlir.dialects import stablehlo
-from jax.interpreters import mlir
 
 from ... import dtypes, eager, errors
 from ...eager.program import Program, native
 from ...eager.shortcut import settings
 from ...spec import registry
-from . import host
+from . import compat, host
 from .call import Call
 
 TARGET = "gradbag"
@@ -46,7 +44,7 @@ def by_python(run: Callable[..., Any]) -> Callable[..., Any]:
         def called(*values: Any) -> Any:
             return tuple(run(call, values, **fixed))
 
-        results, _, _ = mlir.emit_python_callback(
+        results, _, _ = compat.emit_python_callback(
             ctx, called, None, list(operands), ctx.avals_in, ctx.avals_out, has_side_effect=False, returns_token=False
         )
         return results
@@ -83,12 +81,12 @@ def _by_kernel(ctx: Any, operands: Sequence[Any], outlines: Sequence[Any], call:
     counts = _counted_axes(call) if program.plan is not None else [-1] * len(op.outputs)
     if program.fill is None or counts is None or (call.fill_value is not None and program.plan is None):
         return None
-    given: dict[int, Any] = {place: mlir.ir_constant(array) for place, array in call.held_arrays().items()}
+    given: dict[int, Any] = {place: compat.ir_constant(array) for place, array in call.held_arrays().items()}
     given |= zip(call.free, operands, strict=True)
     complete = call.complete(outlines)
     passes = [place for place in program.passes if names[place] is not None]
-    avals_in = [jax.core.ShapedArray(complete[p].shape, dtypes.numpy_dtype(str(names[p]))) for p in passes]
-    results = [jax.core.ShapedArray(shape, dtypes.numpy_dtype(name)) for shape, name in call.outputs(outlines)]
+    avals_in = [compat.ShapedArray(complete[p].shape, dtypes.numpy_dtype(str(names[p]))) for p in passes]
+    results = [compat.ShapedArray(shape, dtypes.numpy_dtype(name)) for shape, name in call.outputs(outlines)]
     passed = [_converted(given[p], aval) for p, aval in zip(passes, avals_in, strict=True)]
     inner = ctx.replace(avals_in=avals_in, avals_out=results)
     # XLA would leave out a call that gives no elements, and the check of the indices with it.
@@ -134,5 +132,5 @@ def _counted_axes(call: Call) -> list[int] | None:
 
 def _converted(value: Any, aval: Any) -> Any:
     """The value in the dtype of `aval`: XLA knows 64 bits where JAX does not."""
-    wanted = mlir.ir.RankedTensorType.get(aval.shape, mlir.dtype_to_ir_type(aval.dtype))
-    return value if value.type == wanted else stablehlo.convert(wanted, value)
+    wanted = compat.ir.RankedTensorType.get(aval.shape, compat.dtype_to_ir_type(aval.dtype))
+    return value if value.type == wanted else compat.stablehlo.convert(wanted, value)

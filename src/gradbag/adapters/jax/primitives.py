@@ -15,13 +15,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
 from ... import errors
 from ...gradients import Shaped, pull, push
 from ...spec import Op
-from . import arrays, host, lowering
+from . import arrays, compat, host, lowering
 from .call import Call, SizeNotKnownError
 from .gradients import JaxOps
 
@@ -41,18 +39,18 @@ class OpPrimitives:
         self.forward = self._primitive(op.python_name, _host_forward, _forward_outlines)
         self.push = self._primitive(f"{op.python_name}_push", _host_push, _push_outlines)
         self.pull = self._primitive(f"{op.python_name}_pull", _host_pull, _pull_outlines)
-        ad.primitive_jvps[self.forward] = self._forward_jvp
-        ad.primitive_jvps[self.push] = self._push_jvp
-        ad.primitive_jvps[self.pull] = self._pull_jvp
-        ad.primitive_transposes[self.forward] = self._forward_transpose
-        ad.primitive_transposes[self.push] = self._push_transpose
-        ad.primitive_transposes[self.pull] = self._pull_transpose
-        mlir.register_lowering(self.forward, lowering.forward, platform="cpu")
-        mlir.register_lowering(self.push, lowering.push, platform="cpu")
-        mlir.register_lowering(self.pull, lowering.by_python(_host_pull), platform="cpu")
+        compat.primitive_jvps[self.forward] = self._forward_jvp
+        compat.primitive_jvps[self.push] = self._push_jvp
+        compat.primitive_jvps[self.pull] = self._pull_jvp
+        compat.primitive_transposes[self.forward] = self._forward_transpose
+        compat.primitive_transposes[self.push] = self._push_transpose
+        compat.primitive_transposes[self.pull] = self._pull_transpose
+        compat.register_lowering(self.forward, lowering.forward, platform="cpu")
+        compat.register_lowering(self.push, lowering.push, platform="cpu")
+        compat.register_lowering(self.pull, lowering.by_python(_host_pull), platform="cpu")
 
     def _primitive(self, name: str, run: Callable[..., Any], outlines: Callable[..., Any]) -> Any:
-        primitive = Primitive(name)
+        primitive = compat.Primitive(name)
         primitive.multiple_results = True
         primitive.def_abstract_eval(lambda *free, **fixed: outlines(free, **fixed))
 
@@ -60,17 +58,17 @@ class OpPrimitives:
             return run(values=[np.asarray(v) for v in values], **fixed)
 
         primitive.def_impl(lambda *values, **fixed: arrays.from_arrays(on_arrays(values, fixed)))
-        batching.primitive_batchers[primitive] = lambda values, axes, **fixed: _batched(
+        compat.primitive_batchers[primitive] = lambda values, axes, **fixed: _batched(
             primitive, on_arrays, values, axes, fixed
         )
-        mlir.register_lowering(primitive, lowering.refuse)
+        compat.register_lowering(primitive, lowering.refuse)
         return primitive
 
     # ------------------------------------------------------------------ derivatives in a direction
     def _forward_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
         outputs = self.forward.bind(*primals, call=call)
-        moved: list[Any] = [ad.Zero(jax.typeof(y).to_tangent_aval()) for y in outputs]
-        if self.op.updates and not all(isinstance(t, ad.Zero) for t in tangents):
+        moved: list[Any] = [compat.zero_tangent(y) for y in outputs]
+        if self.op.updates and not all(isinstance(t, compat.Zero) for t in tangents):
             raise errors.UnsupportedTypeError(f"{self.op.name} has no gradient")
         places = [k for k, t in enumerate(tangents) if self._carries(call, k, t)]
         if not places:
@@ -93,7 +91,7 @@ class OpPrimitives:
         return outputs, moved
 
     def _carries(self, call: Call, place: int, tangent: Any) -> bool:
-        return not isinstance(tangent, ad.Zero) and call.args[call.free[place]].name in self.op.differentiable
+        return not isinstance(tangent, compat.Zero) and call.args[call.free[place]].name in self.op.differentiable
 
     def _push_jvp(self, primals: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> Any:
         moved = self.push.bind(*_replaced(primals, tangents, call.linear), call=call)
@@ -109,7 +107,7 @@ class OpPrimitives:
     def _forward_transpose(self, cotangents: Sequence[Any], *values: Any, call: Call) -> Any:
         resting: Sequence[Any] = ()
         if call.resting:
-            zeros = [jnp.zeros(v.aval.shape, v.aval.dtype) if ad.is_undefined_primal(v) else v for v in values]
+            zeros = [jnp.zeros(v.aval.shape, v.aval.dtype) if compat.is_undefined_primal(v) else v for v in values]
             outputs = self.forward.bind(*zeros, call=call)
             resting = [outputs[place] for place in call.resting]
         moving = [cotangents[place] for place in call.moving]
@@ -120,9 +118,9 @@ class OpPrimitives:
         return [*self._transposed(cotangents, free, resting, call), *[None] * len(resting)]
 
     def _transposed(self, cotangents: Sequence[Any], free: Sequence[Any], resting: Sequence[Any], call: Call) -> Any:
-        given = [ad.instantiate_zeros(c) for c in cotangents]
+        given = [compat.instantiate_zeros(c) for c in cotangents]
         # Of several inputs in which an op is linear one by one, JAX asks for some, and knows the others.
-        asked = [k for k, value in enumerate(free) if ad.is_undefined_primal(value)]
+        asked = [k for k, value in enumerate(free) if compat.is_undefined_primal(value)]
         places = call.linear if call.is_linear else asked
         pulled = dict(zip(places, self._pulled(given, free, resting, call, places), strict=True))
         return [pulled.get(k) if k in asked else None for k in range(len(free))]
@@ -153,10 +151,10 @@ class OpPrimitives:
     def _pull_transpose(self, cotangents: Sequence[Any], *values: Any, call: Call, shapes: Shapes) -> Any:
         others, resting, moving = _pull_parts(call, values)
         given = iter(others)
-        zeros = dict(zip(call.linear, [ad.instantiate_zeros(c) for c in cotangents], strict=True))
+        zeros = dict(zip(call.linear, [compat.instantiate_zeros(c) for c in cotangents], strict=True))
         free = [zeros[k] if k in zeros else next(given) for k in range(len(call.free))]
         pushed = self.push.bind(*free, *resting, call=call)
-        kept = [p if ad.is_undefined_primal(v) else None for p, v in zip(pushed, moving, strict=True)]
+        kept = [p if compat.is_undefined_primal(v) else None for p, v in zip(pushed, moving, strict=True)]
         return [*[None] * (len(values) - len(moving)), *kept]
 
 
@@ -170,14 +168,14 @@ def of(op: Op) -> OpPrimitives:
 
 
 def _outline(value: Any) -> Any:
-    aval = value.aval if ad.is_undefined_primal(value) else value
+    aval = value.aval if compat.is_undefined_primal(value) else value
     return Shaped(tuple(aval.shape), aval.dtype)
 
 
 def _replaced(primals: Sequence[Any], tangents: Sequence[Any], places: Sequence[int]) -> list[Any]:
     """The primals with the tangents in some places."""
     return [
-        ad.instantiate_zeros(t) if place in places else p
+        compat.instantiate_zeros(t) if place in places else p
         for place, (p, t) in enumerate(zip(primals, tangents, strict=True))
     ]
 
@@ -193,7 +191,7 @@ def _push_outlines(values: Sequence[Any], *, call: Call) -> list[Any]:
 
 
 def _pull_outlines(values: Sequence[Any], *, call: Call, shapes: Shapes) -> list[Any]:
-    return [jax.core.ShapedArray(shape, values[-1].dtype) for shape in shapes]
+    return [compat.ShapedArray(shape, values[-1].dtype) for shape in shapes]
 
 
 def _host_forward(call: Call, values: Sequence[Any]) -> list[Any]:
@@ -225,7 +223,7 @@ def _batched(
     """One call after the other, in Python where all values are known: compiling the loop would take longer."""
     is_batched = tuple(axis is not None for axis in axes)
     count = next(v.shape[axis] for v, axis in zip(values, axes, strict=True) if axis is not None)
-    if count and not any(isinstance(v, jax.core.Tracer) for v in values):
+    if count and not any(isinstance(v, compat.Tracer) for v in values):
         plain = [np.asarray(v) for v in values]
         answers = [
             on_arrays([v if axis is None else v.take(n, axis) for v, axis in zip(plain, axes, strict=True)], fixed)
