@@ -124,6 +124,8 @@ def _starts(ids: Any, segment_ids: Any, offsets: Any, num_bags: int | None) -> A
         more = 0 if num_bags is None else num_bags - starts.shape[0]
         return jnp.pad(starts, (0, more), constant_values=ids.shape[0]) if more else starts
     bags = jnp.asarray(segment_ids)
+    if not jnp.issubdtype(bags.dtype, jnp.integer):
+        raise errors.wrong_type("embedding_bag", "segment_ids", ["integers"], str(bags.dtype))
     if num_bags is None:
         if isinstance(bags, Tracer):
             wanted = "an int beside segment_ids that JAX traces, whose last one it does not know"

@@ -45,9 +45,6 @@ def embedding_bag(
 
 
 def _look_up(weight: Any, ids: Any, starts: Any, weights: Any, combiner: str, sparse_grad: bool) -> Any:
-    if weights is not None and weights.dtype != weight.dtype:
-        wanted, got = (str(t.dtype).removeprefix("torch.") for t in (weight, weights))
-        raise errors.wrong_type("embedding_bag", "per_sample_weights", [wanted], got, "like weight")
     if torch.compiler.is_compiling():  # whose gradients are dense
         return raw_ops.EmbeddingBag(table=weight, ids=ids, offsets=starts, weights=weights, combiner=combiner)
     return _bag.call((weight, ids, starts, weights), {"combiner": combiner, "sparse_gradient": sparse_grad})
@@ -141,10 +138,15 @@ def _entries(weight: Any, input: Any, offsets: Any, weights: Any, last: bool) ->
             ids, starts, weights = map(torch.from_numpy, (matrix.indices, matrix.indptr, matrix.data))
         return ids, starts[:-1], weights.to(weight.dtype)
     ids = torch.as_tensor(input)
+    if isinstance(weights, (list, tuple)):
+        weights = torch.tensor(weights, dtype=weight.dtype)
     if weights is not None and weights.shape != ids.shape:
         raise errors.wrong_shape(
             "embedding_bag", "per_sample_weights", ", ".join(map(str, ids.shape)), "", weights.shape
         )
+    if weights is not None and weights.dtype != weight.dtype:
+        wanted, got = (str(values.dtype).removeprefix("torch.") for values in (weight, weights))
+        raise errors.wrong_type("embedding_bag", "per_sample_weights", [wanted], got, "like weight")
     if ids.ndim == 2:
         if offsets is not None:
             raise errors.unfit("embedding_bag", "offsets", "None where input is a matrix", "a tensor")

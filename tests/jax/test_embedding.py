@@ -64,6 +64,25 @@ def test_what_is_no_bag_is_refused(given: Any, message: str) -> None:
         gradbag.jax.embedding_bag(**{"table": table(), "ids": IDS, "segment_ids": BAGS, **given})
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"offsets": OFFSETS.astype(jnp.float32), "segment_ids": None},
+            "offsets must be one of int32, int64; got float32",
+        ),
+        ({"segment_ids": BAGS.astype(jnp.float32)}, "segment_ids must be integers; got float32"),
+        ({"weights": jnp.asarray(WEIGHTS, jnp.float16)}, "weights must be float64 like table; got float16"),
+    ],
+)
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_another_dtype_is_refused_in_words(given: Any, message: str, wrap: Any) -> None:
+    arrays = {"table": table(), "ids": IDS, "segment_ids": BAGS, **given}
+    call = wrap(lambda arrays: gradbag.jax.embedding_bag(**arrays, num_bags=3))
+    with pytest.raises(TypeError, match=message):
+        call({name: jnp.asarray(array) for name, array in arrays.items() if array is not None})
+
+
 def test_compiled_bags_need_their_number() -> None:
     with pytest.raises(ValueError, match="num_bags must be an int beside segment_ids that JAX traces"):
         jax.jit(gradbag.jax.embedding_bag)(table(), IDS, BAGS)

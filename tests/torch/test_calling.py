@@ -101,6 +101,28 @@ def test_an_op_that_is_declared_later_is_there_too() -> None:
         registry.remove("TwiceForTorch")
 
 
+def test_every_one_of_a_list_is_updated_whatever_its_layout() -> None:
+    @spec.op(
+        "HalveForTorch",
+        inputs=[spec.Arg("tables", "T", "rows *inner", "Tables.", many=True, updates=True)],
+        outputs=[],
+        types={"T": dtypes.FLOAT},
+        example=spec.Example({"tables": [[1.0], [2.0]]}, {}, after={"tables": [[0.5], [1.0]]}),
+        samples=lambda rng: [],
+    )
+    def halve_for_torch(tables: Any) -> Any:
+        """Halve tables."""
+        return [table / 2 for table in tables]
+
+    try:
+        tables = [torch.ones(2, 3), torch.ones(3, 2).T, torch.ones(2, 6)[:, ::2]]
+        raw_ops.apply(halve_for_torch, tables, {})
+        assert [t.tolist() for t in tables] == [[[0.5] * 3] * 2] * 3
+        assert [t._version for t in tables] == [1, 1, 1]
+    finally:
+        registry.remove("HalveForTorch")
+
+
 def test_memory_is_shared_not_copied() -> None:
     seen = []
     op = registry["SparseSegmentSum"]

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import gradbag.torch
-from gradbag import InvalidArgumentError
+from gradbag import InvalidArgumentError, UnsupportedTypeError
 
 IDS, OFFSETS = torch.tensor([1, 2, 3, 1, 5]), torch.tensor([0, 2, 2])
 
@@ -137,6 +137,35 @@ def test_compiled_is_eager(weighted: bool) -> None:
 def test_what_makes_no_sense_is_refused(given: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         gradbag.torch.EmbeddingBag(8, 3)(**{"input": IDS, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"offsets": OFFSETS.float()}, "offsets must be one of int32, int64; got float32"),
+        ({"offsets": [0.0, 2.0]}, "offsets must be one of int32, int64; got float32"),
+        ({"offsets": OFFSETS, "input": IDS.float()}, "ids must be one of int32, int64; got float32"),
+        (
+            {"offsets": OFFSETS, "per_sample_weights": torch.ones(5, dtype=torch.float64)},
+            "per_sample_weights must be float32 like weight; got float64",
+        ),
+        (
+            {"input": IDS[None], "per_sample_weights": torch.ones(1, 5, dtype=torch.int64)},
+            "per_sample_weights must be float32 like weight; got int64",
+        ),
+    ],
+)
+@pytest.mark.parametrize("default_id", [None, 1])
+def test_another_dtype_is_refused_in_words(given: Any, message: str, default_id: int | None) -> None:
+    with pytest.raises(UnsupportedTypeError, match=message):
+        gradbag.torch.EmbeddingBag(8, 3, default_id=default_id)(**{"input": IDS, **given})
+
+
+def test_lists_are_taken_too() -> None:
+    bag = gradbag.torch.EmbeddingBag(8, 3)
+    weights = [1.0, 2.0, 3.0, 4.0, 5.0]
+    want = bag(IDS, OFFSETS, torch.tensor(weights))
+    assert torch.equal(bag(IDS.tolist(), OFFSETS.tolist(), weights), want)
 
 
 def test_an_unknown_combiner_is_refused() -> None:

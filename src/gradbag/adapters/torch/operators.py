@@ -7,6 +7,7 @@ integers, which a compiler can follow. Ops with a kernel are registered at once,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -158,18 +159,24 @@ def _schema(op: Op, by_size: bool) -> str:
 def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
     """The op on the tensors' own memory, of flat inputs and attributes."""
     names, defaults = list(op.attr_defaults), op.attr_defaults
-    vectors = [(p, _INDEX[op.allowed(op.inputs[p])[0]]) for p in op.held_vectors] if by_size else []
-    skipped = set(op.held) if by_size else set()
-    written = {place for place, arg in enumerate(op.inputs) if arg.updates}
+
+    @cache
+    def places(count: int) -> tuple[list[tuple[int, Any]], list[int], list[int]]:
+        """Where vectors of sizes, sizes and what is updated stand among flat inputs."""
+        held = op.flat_held(count) if by_size else []
+        args = op.flat_inputs(count)
+        vectors = [(p, _INDEX[op.allowed(args[p])[0]]) for p in held if args[p].dims.terms]
+        return vectors, held, op.flat_updates(count)
 
     def kernel(given: Sequence[Any], settings: Sequence[Any]) -> Any:
         arrays = list(given)
+        vectors, skipped, written = places(len(arrays))
         for place, value in enumerate(arrays):
             if value is None or place in skipped:
                 continue
-            if place not in written and not value.is_contiguous():
-                value = value.contiguous()  # a kernel would want a copy, and PyTorch makes it faster
             try:
+                if place not in written and not value.is_contiguous():
+                    value = value.contiguous()  # a kernel would want a copy, and PyTorch makes it faster
                 arrays[place] = value.numpy()
             except (RuntimeError, TypeError):
                 arrays[place] = views.to_array(op, op.flat_inputs(len(arrays))[place], value)
@@ -179,9 +186,8 @@ def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], A
         answer = eager.shortcut(op, arrays, attrs)
         if answer is NotImplemented:
             answer = eager.answer(op, arrays, attrs)
-        if op.updates:
-            for place in op.flat_updates(len(arrays)):
-                torch.autograd.graph.increment_version(given[place])
+        for place in written:
+            torch.autograd.graph.increment_version(given[place])
         if op.result is None:
             return None if answer is None else views.to_tensor(answer)
         return tuple([views.to_tensor(a) for a in answer])
