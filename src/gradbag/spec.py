@@ -477,8 +477,9 @@ class Op:
             if name not in self.input_names:
                 raise TypeError(f"{self.name}: no_grad names {name}, which is no input")
         for arg in self.inputs:
-            if (arg.optional and (arg.many or arg.updates)) or (arg.contents is not None and (arg.many or arg.updates)):
-                raise TypeError(f"{self.name}: {arg.name} cannot be both, for a list or an update needs arrays")
+            special = [arg.optional, arg.contents is not None, arg.many or arg.updates]
+            if sum(special) > 1:
+                raise TypeError(f"{self.name}: {arg.name} can be optional, or hold sizes, or be a list or updated")
         if self.kernel is not None and not set(self.kernel.settings) <= set(self.attr_defaults):
             raise TypeError(f"{self.name}: the kernel's settings must be attributes")
         for name in self.linear:

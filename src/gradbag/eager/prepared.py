@@ -33,7 +33,8 @@ class Prepared:
     def keep(self, kept: dict[tuple[Any, ...], Any], key: tuple[Any, ...], value: Any) -> None:
         if len(kept) >= _MOST:
             kept.clear()
-            self.forget_shortcuts()
+            if kept is self.routes:  # a route knows which shortcuts there are
+                self.forget_shortcuts()
         kept[key] = value
 
     def keep_shortcuts(self, key: tuple[Any, ...], shortcuts: Any) -> None:

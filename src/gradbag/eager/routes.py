@@ -64,7 +64,8 @@ def _key(op: Op, arrays: Sequence[Any]) -> tuple[Any, ...]:
     else:
         key = tuple(map(_KIND, arrays))
     if op.held_vectors:
-        key += tuple([arrays[place].size for place in op.held_vectors])
+        held = op.flat_held(len(arrays)) if op.lists else op.held_vectors
+        key += tuple([arrays[place].size for place in held])
     return key
 
 
