@@ -11,6 +11,12 @@ from playwright.sync_api import Download, FileChooser, Locator, Page, Response, 
 Point = tuple[float, float]
 DIGITS = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
+AT_REST = """() => {
+    const now = document.querySelector(".react-flow__viewport").style.transform;
+    if (window.seen !== now) [window.seen, window.since] = [now, performance.now()];
+    return performance.now() - window.since > 200;
+}"""
+
 
 class Desk:
     """A tab of the studio."""
@@ -92,6 +98,10 @@ class Desk:
     def checked(self) -> None:
         """Wait until the server has looked at the page as it is now."""
         expect(self.status.get_by_role("button").first).to_have_text(re.compile(r"^(No problems|\d+ problems?)$"))
+
+    def come_to_rest(self) -> None:
+        """Wait until the canvas moves no more: while it is fitted, blocks that pass out of view are not drawn."""
+        self.page.wait_for_function(AT_REST)
 
     # ------------------------------------------------------------------ running
     def finished(self, start: Callable[[], Any]) -> dict[str, Any]:

@@ -30,14 +30,6 @@ SETTLE = """() => {
 }"""
 
 
-# The canvas has come to rest.
-AT_REST = """() => {
-    const now = document.querySelector(".react-flow__viewport").style.transform;
-    if (window.seen !== now) [window.seen, window.since] = [now, performance.now()];
-    return performance.now() - window.since > 200;
-}"""
-
-
 # ---------------------------------------------------------------------- what is on them
 def empty(desk: Desk) -> None:
     expect(desk.page.get_by_role("region", name="An empty page").get_by_role("listitem").first).to_be_visible()
@@ -140,7 +132,7 @@ def take(browser: Browser, address: str, draw: Callable[[Desk], None], theme: st
     draw(desk.ready())
     desk.page.mouse.move(640, 700)  # over nothing that changes
     desk.page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
-    desk.page.wait_for_function(AT_REST)
+    desk.come_to_rest()
     desk.page.evaluate(SETTLE)
     desk.page.screenshot(path=PICTURES / f"{name}.png", animations="disabled", caret="hide")
     context.close()

@@ -23,5 +23,6 @@ def test_boxes_are_as_large_as_the_layout_thinks(own_desk: Desk) -> None:
     wanted = {name: [box.width, box.height] for name, box in boxes(pages.Page(document)).items()}
     own_desk.bring("sizes.page.json", json.dumps(document).encode())
     own_desk.block("stranger").wait_for()
+    own_desk.come_to_rest()
     sizes = "blocks => Object.fromEntries(blocks.map(b => [b.dataset.node, [b.offsetWidth, b.offsetHeight]]))"
     assert own_desk.blocks.evaluate_all(sizes) == wanted
