@@ -142,9 +142,354 @@ def RowSgd(
     indices: ArrayLike,
     grad: ArrayLike,
     learning_rate: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
     name: str | None = None,
 ) -> None:
-    """Move rows of a table against their gradient, in place; rows that are not named stay as they are."""
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagSgdStep(
+    *,
+    table: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowMomentum(
+    *,
+    table: NDArray[Any],
+    momentum_buffer: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    momentum: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    nesterov: bool = False,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagMomentumStep(
+    *,
+    table: NDArray[Any],
+    momentum_buffer: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    momentum: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    nesterov: bool = False,
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowAdagrad(
+    *,
+    table: NDArray[Any],
+    accumulator: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagAdagradStep(
+    *,
+    table: NDArray[Any],
+    accumulator: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowWiseAdagrad(
+    *,
+    table: NDArray[Any],
+    accumulator: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagRowWiseAdagradStep(
+    *,
+    table: NDArray[Any],
+    accumulator: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowAdam(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagAdamStep(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowWiseAdam(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagRowWiseAdamStep(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowCountedAdam(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    steps: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagCountedAdamStep(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    steps: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowWiseCountedAdam(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    steps: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagRowWiseCountedAdamStep(
+    *,
+    table: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    steps: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowRmsProp(
+    *,
+    table: NDArray[Any],
+    square: NDArray[Any],
+    momentum_buffer: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    rho: ArrayLike,
+    momentum: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagRmsPropStep(
+    *,
+    table: NDArray[Any],
+    square: NDArray[Any],
+    momentum_buffer: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    rho: ArrayLike,
+    momentum: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowFtrl(
+    *,
+    table: NDArray[Any],
+    accumulator: NDArray[Any],
+    linear: NDArray[Any],
+    indices: ArrayLike,
+    grad: ArrayLike,
+    learning_rate: ArrayLike,
+    l1: ArrayLike,
+    l2_strength: ArrayLike,
+    l2_shrinkage: ArrayLike,
+    name: str | None = None,
+) -> None:
+    """Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index."""
+
+def EmbeddingBagFtrlStep(
+    *,
+    table: NDArray[Any],
+    accumulator: NDArray[Any],
+    linear: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    l1: ArrayLike,
+    l2_strength: ArrayLike,
+    l2_shrinkage: ArrayLike,
+    combiner: str = 'mean',
+    name: str | None = None,
+) -> None:
+    """Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it."""
+
+def RowDecay(
+    *,
+    table: NDArray[Any],
+    last: NDArray[Any],
+    indices: ArrayLike,
+    step: ArrayLike,
+    rate: ArrayLike,
+    name: str | None = None,
+) -> None:
+    """Make up for the decay that rows have missed since they were last looked at, in place, each row once."""
 
 def SparseSegmentSum(
     *,

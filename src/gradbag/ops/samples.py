@@ -230,10 +230,3 @@ def weighted_bags(rng: Rng) -> Iterator[Inputs]:
     for _, _, ids, offsets in offset_bags(rng):
         for combiner in ("sum", "mean", "sqrtn"):
             yield {"weights": rng.uniform(0.5, 2.0, len(ids)), "offsets": offsets, "combiner": combiner}
-
-
-def row_steps(rng: Rng) -> Iterator[Inputs]:
-    for rows, inner, count in [(5, (3,), 4), (1, (2,), 6), (6, (2, 3), 6), (4, (), 3), (3, (70,), 5), (4, (2,), 0)]:
-        grad = values(rng, count, *inner)
-        indices = rng.integers(0, rows, count)
-        yield {"table": values(rng, rows, *inner), "indices": indices, "grad": grad, "learning_rate": 0.1}
