@@ -5,7 +5,7 @@
 functions that are built of them.
 """
 
-from . import raw_ops
+from . import optim, raw_ops
 from .autodiff import RowGrad, grad, jvp, value_and_grad, vjp
 from .embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
@@ -29,6 +29,7 @@ __all__ = [
     "get_num_threads",
     "grad",
     "jvp",
+    "optim",
     "raw_ops",
     "safe_embedding_lookup_sparse",
     "segment_mean",

@@ -15,11 +15,12 @@ import jax.numpy as jnp
 from . import attributes, errors, raw_ops
 from .adapters import jax as _adapter
 from .adapters.jax.compat import Tracer
+from .adapters.jax.optim import bag_step, row_step
 from .ops.combiners import combiner_named
 from .row_grad import RowGrad
 from .spec import registry
 
-__all__ = ["RowGrad", "embedding_bag", "sized", "value_and_row_grad"]
+__all__ = ["RowGrad", "bag_step", "embedding_bag", "row_step", "sized", "value_and_row_grad"]
 
 
 def value_and_row_grad(loss: Callable[..., Any], *, size: int | None = None, has_aux: bool = False) -> Any:

@@ -12,10 +12,11 @@ from torch import nn
 
 from . import errors, raw_ops
 from .adapters.torch import operators as _adapter  # registers the ops, so that torch.ops.gradbag has them
+from .adapters.torch import optim
 from .ops.combiners import combiner_named
 from .spec import registry
 
-__all__ = ["EmbeddingBag", "embedding_bag", "slice"]
+__all__ = ["EmbeddingBag", "embedding_bag", "optim", "slice"]
 
 
 def embedding_bag(

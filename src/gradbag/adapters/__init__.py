@@ -17,11 +17,17 @@ _ADAPTERS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "tensorflow": "ten
 
 def interpreter_of(kind: type) -> Callable[..., Any] | None:
     """How to answer a raw op that was given a value of a type; None where no framework stands behind it."""
+    adapter = adapter_of(kind)
+    return None if adapter is None else adapter.interpret
+
+
+def adapter_of(kind: type) -> Any:
+    """The adapter whose tensors are of a type; None where no framework stands behind it."""
     for base in kind.__mro__:
         name = _ADAPTERS.get(base.__module__.partition(".")[0])
         if name is not None and find_spec(f"{__name__}.{name}") is not None:
             adapter = import_module(f"{__name__}.{name}")
-            return adapter.interpret if adapter.takes(kind) else None
+            return adapter if adapter.takes(kind) else None
     return None
 
 

@@ -47,10 +47,15 @@ def _update(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
         if not hasattr(values[place], "assign"):
             raise errors.wrong_type(op.name, names[place], ["a variable"], type(values[place]).__name__)
     given = [_as_tensor(v) for v in values]
-    found = (_computed if tf.executing_eagerly() else _as_node)(op, given, attrs)
+    found = changed(op, given, attrs)
     for place, new in zip(places, found, strict=False):
         values[place].assign(new)
     return tape.without_gradient(op, given, found[len(places) :])
+
+
+def changed(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    """What an op makes of the tensors that it would update, and then its outputs."""
+    return (_computed if tf.executing_eagerly() else _as_node)(op, values, attrs)
 
 
 # ------------------------------------------------------------------ eager calls
