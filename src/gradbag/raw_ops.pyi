@@ -76,6 +76,56 @@ def NormalizeBagWeights(
 ) -> NDArray[Any]:
     """Divide the weights of each bag by what its combined row is divided by; weights that cancel give zeros."""
 
+class _EmbeddingBagMax(NamedTuple):
+    output: NDArray[Any]
+    winners: NDArray[Any]
+
+def EmbeddingBagMax(
+    *,
+    table: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _EmbeddingBagMax:
+    """Look up the rows of a table for bags of ids, and keep the largest of each bag, element by element."""
+
+def EmbeddingBagMaxPick(
+    *,
+    table: ArrayLike,
+    ids: ArrayLike,
+    winners: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """What the winners of EmbeddingBagMax have in a table: that in which its own move, for example."""
+
+def EmbeddingBagMaxDenseGrad(
+    *,
+    grad: ArrayLike,
+    ids: ArrayLike,
+    winners: ArrayLike,
+    num_rows: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The gradient of EmbeddingBagMax: give it all to the winners."""
+
+class _EmbeddingBagMaxGrad(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+
+def EmbeddingBagMaxGrad(
+    *,
+    grad: ArrayLike,
+    ids: ArrayLike,
+    winners: ArrayLike,
+    num_rows: ArrayLike,
+    name: str | None = None,
+) -> _EmbeddingBagMaxGrad:
+    """The compact gradient of EmbeddingBagMax: only the rows that were looked up, and which rows those are."""
+
 class _SparseFillEmptyRows(NamedTuple):
     output_indices: NDArray[Any]
     output_values: NDArray[Any]

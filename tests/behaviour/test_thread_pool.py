@@ -130,6 +130,7 @@ def offset_bags(
         "grad": rng.standard_normal((count, columns)) * 100,
         "ids": made["indices"],
         "offsets": np.searchsorted(made["segment_ids"], np.arange(count)),
+        "winners": rng.integers(-1, len(made["indices"]), (count, columns)),
         **({} if weights is None else {"weights": weights}),
         "num_rows": np.array(rows + 3),
         "combiner": combiner,

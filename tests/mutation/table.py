@@ -60,6 +60,12 @@ MUTANTS: dict[str, list[Edit]] = {
         ("digit", "pass", "0 * pass", "sorting looks at the lowest digit only"),
         ("grouped", "all.sorted", "!all.sorted", "not sorted"),
     ],
+    "bag_pack": [
+        ("pruned", "id < 0", "id < -1", "an id of -1 is at fault"),
+        ("last bags", "pass_empty(bag_count_)", "", "empty bags after the last entry are not filled"),
+        ("shared bag", " - (here.first + 1 == next.next_bag ? 1 : 0)", "", "a bag in two parts counts twice"),
+        ("default weight", "from < weights.count", "true", "the default weight is never given"),
+    ],
     "bags": [
         ("begins", "? 1 :", "? 2 :", "the first bag may begin with the second entry"),
         ("begins", "entries + 1", "entries", "no bag at the end may be empty"),
@@ -74,6 +80,11 @@ MUTANTS: dict[str, list[Edit]] = {
         ("bag id", "rows,", "rows + 1,", "one id too many is allowed"),
         ("dot bag", "", "", "all entries belong to the first bag"),
         ("dot inputs", "2, 3", "1, 3", "faults of ids are told about the table"),
+    ],
+    "bag_max": [
+        ("empty maximum", "", "", "empty bags are not cleared"),
+        ("first of equals", "> widen", ">= widen", "the last of equals wins"),
+        ("winner", "entry >= entries", "entry > entries", "one winner too many is allowed"),
     ],
     "add_n": [("addend", "widened(number, i)", "widened(0, i)", "the first array is added again and again")],
     "row_sgd": [

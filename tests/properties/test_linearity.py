@@ -88,6 +88,7 @@ def offset_inputs(draw: Any, op: Op) -> dict[str, Any]:
         "grad": draw(numbers(len(lengths), *inner)),
         "ids": draw(ids(count, rows)),
         "offsets": np.cumsum([0, *lengths[:-1]]),
+        "winners": draw(arrays(np.int64, (len(lengths), *inner), elements=st.integers(-1, count - 1))),
         "weights": weights,
         "num_rows": rows,
         "combiner": draw(st.sampled_from(["sum", "mean", "sqrtn"])),

@@ -26,6 +26,9 @@ COMBINER = Attr(
     "string",
     tuple(COMBINERS),
 )
+SPARSE_GRADIENT = Attr(
+    "sparse_gradient", False, "Make the gradient of `table` compact: only the rows that were picked."
+)
 GRAD = Arg("grad", "T", "bags *inner", "The gradient of the combined rows.")
 TABLE = Arg("table", "T", "rows *inner", "The table whose rows are looked up.")
 TYPES = {"T": FLOAT, "Tidx": INDEX, "Toffsets": INDEX}
@@ -45,10 +48,7 @@ REJECTS = [
 @op(
     "EmbeddingBag",
     inputs=[TABLE, IDS, OFFSETS, WEIGHTS],
-    attrs=[
-        COMBINER,
-        Attr("sparse_gradient", False, "Make the gradient of `table` compact: only the rows that were picked."),
-    ],
+    attrs=[COMBINER, SPARSE_GRADIENT],
     outputs=[Arg("output", "T", "bags *inner", "One row per bag; zeros for an empty one.")],
     types=TYPES,
     kernel=Kernel("bag_reduce", settings=("combiner",)),
