@@ -7,6 +7,7 @@ functions that are built of them.
 
 from . import optim, raw_ops
 from .autodiff import RowGrad, grad, jvp, value_and_grad, vjp
+from .bags import Bag, Bags
 from .embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
 from .functions import fill_empty_rows, segment_mean, segment_sqrt_n, segment_sum, slice
@@ -16,6 +17,8 @@ from .threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 __all__ = [
+    "Bag",
+    "Bags",
     "Error",
     "InvalidArgumentError",
     "ResourceExhaustedError",
