@@ -76,6 +76,66 @@ def NormalizeBagWeights(
 ) -> NDArray[Any]:
     """Divide the weights of each bag by what its combined row is divided by; weights that cancel give zeros."""
 
+class _PackBags(NamedTuple):
+    packed_ids: NDArray[Any]
+    packed_offsets: NDArray[Any]
+    positions: NDArray[Any]
+
+def PackBags(
+    *,
+    indices: ArrayLike,
+    ids: ArrayLike,
+    dense_shape: ArrayLike,
+    keep: ArrayLike | None = None,
+    default_id: ArrayLike | None = None,
+    num_rows: ArrayLike | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _PackBags:
+    """Make bags of the entries of a sparse tensor of ids."""
+
+class _PruneBags(NamedTuple):
+    packed_ids: NDArray[Any]
+    packed_offsets: NDArray[Any]
+    positions: NDArray[Any]
+
+def PruneBags(
+    *,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    keep: ArrayLike | None = None,
+    default_id: ArrayLike | None = None,
+    num_rows: ArrayLike | None = None,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _PruneBags:
+    """Leave entries out of bags: those with an id below zero, and those that are not to be kept."""
+
+def PackWeights(
+    *,
+    weights: ArrayLike,
+    positions: ArrayLike,
+    default_weight: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Bring what belongs to entries, such as weights, into the order of PackBags or PruneBags."""
+
+class _PackWeightsGrad(NamedTuple):
+    d_weights: NDArray[Any]
+    d_default_weight: NDArray[Any]
+
+def PackWeightsGrad(
+    *,
+    grad: ArrayLike,
+    positions: ArrayLike,
+    num_entries: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _PackWeightsGrad:
+    """The gradient of PackWeights: every entry gets back what became of it, the default gets the rest."""
+
 class _EmbeddingBagMax(NamedTuple):
     output: NDArray[Any]
     winners: NDArray[Any]

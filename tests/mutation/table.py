@@ -64,7 +64,7 @@ MUTANTS: dict[str, list[Edit]] = {
         ("pruned", "id < 0", "id < -1", "an id of -1 is at fault"),
         ("last bags", "pass_empty(bag_count_)", "", "empty bags after the last entry are not filled"),
         ("shared bag", " - (here.first + 1 == next.next_bag ? 1 : 0)", "", "a bag in two parts counts twice"),
-        ("default weight", "from < weights.count", "true", "the default weight is never given"),
+        ("default weight", "from <", "from + 1 <", "the last entry gets the default weight"),
     ],
     "bags": [
         ("begins", "? 1 :", "? 2 :", "the first bag may begin with the second entry"),

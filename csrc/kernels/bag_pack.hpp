@@ -1,0 +1,283 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/buffer.hpp"
+#include "core/checked.hpp"
+#include "core/parallel.hpp"
+#include "core/plan.hpp"
+#include "core/radix_sort.hpp"
+#include "core/read_entries.hpp"
+#include "core/sorted_entries.hpp"
+#include "core/views.hpp"
+#include "kernels/bag_begins.hpp"
+
+// Makes bags of entries: some are left out, entries of one bag come together in their order, and a bag that
+// has none may get one with a default id. The plan keeps the bag of each entry as it was checked; of the
+// arrays the kernel that fills reads ids alone, and only to copy them.
+namespace gradbag {
+
+// Says which entries stay.
+template <Index I>
+struct EntryFilter {
+    std::span<const I> ids;
+    std::span<const std::int8_t> keep;  // empty: all
+    Bytes row_count;                    // what ids must be below; may be left out
+    bool strict;                        // an id below zero is at fault, and not left out
+    int input;                          // the number of `ids`, for faults
+
+    std::size_t bound() const {
+        std::int64_t rows = std::numeric_limits<std::int64_t>::max();
+        if (row_count.count > 0) std::memcpy(&rows, row_count.bytes, sizeof rows);
+        return static_cast<std::size_t>(std::max<std::int64_t>(rows, 0));
+    }
+
+    bool stays(std::size_t entry, std::size_t rows) const {
+        if (!keep.empty() && keep[entry] == 0) return false;
+        const I id = load_once(&ids[entry]);
+        if (id < 0 && !strict) return false;  // mutant: pruned
+        checked(id, rows, {input, entry});
+        return true;
+    }
+};
+
+namespace detail {
+
+// What is known of a part of the entries.
+struct PackedPart {
+    std::size_t kept = 0;
+    std::size_t bags = 0;  // that have entries which stay
+    std::size_t first = 0, last = 0;
+    bool sorted = true;
+};
+
+// What was before a part: entries that stay, their bags, and the first bag that none of them has reached.
+struct PackedBefore {
+    std::size_t kept = 0;
+    std::size_t bags = 0;
+    std::size_t next_bag = 0;
+};
+
+}  // namespace detail
+
+template <class Word>
+class PackedEntries {
+  public:
+    // read(begin, end, bags) writes the bag of each of these entries, which is `bag_count` if it is left out.
+    template <class Read>
+    PackedEntries(std::size_t entries, std::size_t bag_count, const Read& read)
+        : bag_count_(bag_count), bags_(entries), positions_(0), before_(parts().count() + 1) {
+        if (!look(read)) {
+            UnsortedEntries<Word> all{std::move(bags_), Buffer<Word>(0), static_cast<Word>(bag_count), false,
+                                      true};
+            positions_ = Buffer<Word>(entries);
+            detail::sort_unsorted(all, positions_);
+            bags_ = std::move(all.keys);
+            look([](std::size_t, std::size_t, Word*) {});
+        }
+    }
+
+    std::size_t kept() const { return before_.back().kept; }
+    std::size_t bag_count() const { return bag_count_; }
+    std::size_t empty_bags() const { return bag_count_ - before_.back().bags; }
+
+    // Calls begin_bag(bag, place, has_entries) for each bag and put(place, position) for each entry that
+    // stays; a bag without entries takes `places_of_empty` places. Parts are visited by several threads.
+    template <class BeginBag, class Put>
+    void visit(std::size_t places_of_empty, const BeginBag& begin_bag, const Put& put) const {
+        // Also when there are no entries: then all bags are empty.
+        const std::size_t chunks = std::max<std::size_t>(parts().count(), 1);
+        const std::size_t threads = threads_for(4 * (bags_.size() + bag_count_));
+        parallel_for(chunks, threads, [&](std::size_t part, std::size_t) {
+            const detail::PackedBefore& before = before_[part];
+            std::size_t bag = before.next_bag;
+            std::size_t place = before.kept + places_of_empty * (bag - before.bags);
+            const auto pass_empty = [&](std::size_t end) {
+                if (bag >= end) return;
+                const std::size_t first = bag;
+                detail::in_parts(end - first, [&](std::size_t from, std::size_t to) {
+                    for (std::size_t i = from; i < to; ++i) {
+                        begin_bag(first + i, place, false);
+                        place += places_of_empty;
+                    }
+                });
+                bag = end;
+            };
+            const std::size_t end = bags_.size() == 0 ? 0 : parts().end(part);
+            for (std::size_t i = parts().begin(part); i < end; ++i) {
+                const std::size_t own = bags_[i];
+                if (own == bag_count_) continue;
+                if (own >= bag) {
+                    pass_empty(own);
+                    begin_bag(own, place, true);
+                    bag = own + 1;
+                }
+                put(place++, positions_.size() == 0 ? i : static_cast<std::size_t>(positions_[i]));
+            }
+            if (end == bags_.size()) pass_empty(bag_count_);  // mutant: last bags
+        });
+    }
+
+  private:
+    Pieces parts() const { return {bags_.size(), kPartEntries}; }
+
+    // Fills `before_`; returns whether the entries that stay are in the order of their bags.
+    template <class Read>
+    bool look(const Read& read) {
+        const Pieces pieces = parts();
+        std::vector<detail::PackedPart> found(pieces.count());
+        parallel_for(pieces.count(), threads_for(bags_.size()), [&](std::size_t part, std::size_t) {
+            read(pieces.begin(part), pieces.end(part), bags_.data());
+            found[part] = summary(pieces.begin(part), pieces.end(part));
+        });
+        bool sorted = true;
+        for (std::size_t part = 0; part < found.size(); ++part) {
+            const detail::PackedPart& here = found[part];
+            detail::PackedBefore next = before_[part];
+            if (here.kept > 0) {
+                sorted = sorted && here.sorted && here.first + 1 >= next.next_bag;
+                next.kept += here.kept;
+                // A bag may have begun in a part before.
+                next.bags += here.bags - (here.first + 1 == next.next_bag ? 1 : 0);  // mutant: shared bag
+                next.next_bag = here.last + 1;
+            }
+            before_[part + 1] = next;
+        }
+        return sorted;
+    }
+
+    detail::PackedPart summary(std::size_t begin, std::size_t end) const {
+        detail::PackedPart part;
+        const Word* const bags = bags_.data();
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::size_t bag = bags[i];
+            if (bag == bag_count_) continue;
+            if (part.kept == 0) {
+                part.first = bag;
+                part.bags = 1;
+            } else {
+                part.sorted &= bag >= part.last;
+                part.bags += bag != part.last ? 1 : 0;
+            }
+            part.last = bag;
+            ++part.kept;
+        }
+        return part;
+    }
+
+    std::size_t bag_count_;
+    Buffer<Word> bags_;       // of each entry, `bag_count_` for one that is left out
+    Buffer<Word> positions_;  // of the entries in the order of their bags; empty if that is how they came
+    std::vector<detail::PackedBefore> before_;
+};
+
+using AnyPacked = std::variant<PackedEntries<std::uint32_t>, PackedEntries<std::uint64_t>>;
+
+namespace detail {
+
+// sizes: how many entries there are in the end.
+template <class Read>
+Plan packing_plan(std::size_t entries, std::size_t bags, bool fills, const Read& read) {
+    AnyPacked packed = fits_short_words(bags, entries, entries)
+                           ? AnyPacked(PackedEntries<std::uint32_t>(entries, bags, read))
+                           : AnyPacked(PackedEntries<std::uint64_t>(entries, bags, read));
+    const std::size_t size =
+        std::visit([&](const auto& work) { return work.kept() + (fills ? work.empty_bags() : 0); }, packed);
+    if (size > std::numeric_limits<std::int64_t>::max()) throw std::bad_alloc();
+    return {{static_cast<std::int64_t>(size)}, std::move(packed)};
+}
+
+[[noreturn]] inline void throw_descending(int input, std::size_t position, std::size_t bag,
+                                          std::size_t before) {
+    throw Fault{FaultKind::order,
+                input,
+                static_cast<std::int64_t>(position),
+                0,
+                static_cast<std::int64_t>(bag),
+                static_cast<std::int64_t>(before),
+                0};
+}
+
+}  // namespace detail
+
+// Column 0 of `indices` is the bag of an entry. Strict: it must not be smaller than that of the entry before.
+template <Index I>
+Plan pack_bags_plan(Matrix<const std::int64_t> indices, std::int64_t bag_count, const EntryFilter<I>& filter,
+                    bool fills) {
+    const std::size_t bags = static_cast<std::size_t>(std::max<std::int64_t>(bag_count, 0));
+    const std::size_t bound = filter.bound();
+    return detail::packing_plan(indices.rows, bags, fills,
+                                [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
+                                    const auto bag_of = [&](std::size_t i) {
+                                        return checked(load_once(indices.row(i)), bags, {0, i, 0});
+                                    };
+                                    std::size_t before = filter.strict && begin > 0 ? bag_of(begin - 1) : 0;
+                                    for (std::size_t i = begin; i < end; ++i) {
+                                        const std::size_t bag = bag_of(i);
+                                        if (filter.strict && bag < before)
+                                            detail::throw_descending(0, i, bag, before);
+                                        before = bag;
+                                        own[i] = static_cast<Word>(filter.stays(i, bound) ? bag : bags);
+                                    }
+                                });
+}
+
+// The same for bags that begin at offsets.
+template <Index I, Index O>
+Plan prune_bags_plan(std::span<const O> offsets, const EntryFilter<I>& filter, bool fills, BagInputs inputs) {
+    const BagBegins begins(offsets, filter.ids.size(), inputs);
+    const std::size_t bound = filter.bound();
+    return detail::packing_plan(begins.entries(), begins.size(), fills,
+                                [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
+                                    std::size_t bag = begins.bag_of(begin);
+                                    for (std::size_t i = begin; i < end; ++i) {
+                                        while (i >= begins.end(bag)) ++bag;
+                                        const bool stays = filter.stays(i, bound);
+                                        own[i] = static_cast<Word>(stays ? bag : begins.size());
+                                    }
+                                });
+}
+
+template <Index I>
+struct PackedBags {
+    std::span<I> ids;
+    std::span<std::int64_t> offsets;
+    std::span<std::int64_t> positions;
+};
+
+template <Index I>
+void fill_bags(const Plan& plan, std::span<const I> ids, Bytes default_id, const PackedBags<I>& output) {
+    I filled{};
+    if (default_id.count > 0) std::memcpy(&filled, default_id.bytes, sizeof filled);
+    std::visit(
+        [&](const auto& packed) {
+            if (output.offsets.size() != packed.bag_count()) {
+                throw std::invalid_argument("the number of bags has changed since the plan was made");
+            }
+            packed.visit(
+                default_id.count,
+                [&](std::size_t bag, std::size_t place, bool has_entries) {
+                    output.offsets[bag] = static_cast<std::int64_t>(place);
+                    if (has_entries || default_id.count == 0) return;
+                    output.ids[place] = filled;
+                    output.positions[place] = static_cast<std::int64_t>(ids.size());
+                },
+                [&](std::size_t place, std::size_t position) {
+                    output.ids[place] = load_once(&ids[position]);
+                    output.positions[place] = static_cast<std::int64_t>(position);
+                });
+        },
+        plan.work<AnyPacked>());
+}
+
+}  // namespace gradbag
