@@ -59,6 +59,8 @@ class BagBegins {
     std::size_t begin(std::size_t bag) const { return static_cast<std::size_t>(begins_[bag]); }
     std::size_t end(std::size_t bag) const { return begin(bag + 1); }
 
+    const std::int64_t* data() const { return begins_.data(); }
+
     // The bag of an entry.
     std::size_t bag_of(std::size_t entry) const { return first_from(entry + 1) - 1; }
 

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <span>
 
+#include "core/checked.hpp"
 #include "core/clear.hpp"
+#include "core/prefetch.hpp"
+#include "core/thresholds.hpp"
 #include "core/types.hpp"
 #include "core/views.hpp"
 #include "kernels/bag_begins.hpp"
@@ -68,50 +73,130 @@ class WeightedFinisher {
     A scales_[kBatch];
 };
 
+// Bags [bag, last) by way of runs, whose rows are looked up first.
 template <class Finishing, Lane T, Index I, class... Settings>
-void reduce_bags(const RowLookup<T, I>& lookup, const BagBegins& bags, Matrix<T> output,
-                 Settings... settings) {
+void reduce_runs(const RowLookup<T, I>& lookup, const BagBegins& bags, std::size_t bag, std::size_t last,
+                 bool cleared, Matrix<T> output, Settings... settings) {
     const bool stream = may_stream(output.data, output.rows, output.columns);
-    // Where most bags are empty it is better to clear them all at once, and together.
-    const bool cleared = bags.size() / kClearedRows > bags.entries();
-    if (cleared) clear_all(output);
-    bags.in_parts(output.columns, [&](std::size_t bag, std::size_t last) {
-        if (bag == last) return;
-        RunReducer<T, I, Finishing> reduce(lookup, stream, bags.begin(bag), settings...);
-        while (bag < last) {
-            const std::size_t begin = bags.begin(bag);
-            const std::size_t end = bags.end(bag);
-            if constexpr (std::same_as<Finishing, Finisher<T>>) {
-                if (end == begin + 1) {
-                    // Bags of one entry mostly come in company.
-                    const auto alone = [&](std::size_t, std::size_t most) {
-                        return bags.count_singles(bag, most);
-                    };
-                    const std::size_t count = reduce.copy_singles(alone, begin, last - bag, output.row(bag));
-                    bag += count;
-                    if (count > 0) continue;
-                }
+    RunReducer<T, I, Finishing> reduce(lookup, stream, bags.begin(bag), settings...);
+    while (bag < last) {
+        const std::size_t begin = bags.begin(bag);
+        const std::size_t end = bags.end(bag);
+        if constexpr (std::same_as<Finishing, Finisher<T>>) {
+            if (end == begin + 1) {
+                // Bags of one entry mostly come in company.
+                const auto alone = [&](std::size_t, std::size_t most) {
+                    return bags.count_singles(bag, most);
+                };
+                const std::size_t count = reduce.copy_singles(alone, begin, last - bag, output.row(bag));
+                bag += count;
+                if (count > 0) continue;
             }
-            if (begin < end) {
-                reduce.add(begin, end, output.row(bag));
-            } else if (!cleared) {
-                clear_rows(output, bag, bag + 1);  // mutant: empty row
-            }
-            ++bag;
         }
-        reduce.flush(bags.begin(last));
-    });
+        if (begin < end) {
+            reduce.add(begin, end, output.row(bag));
+        } else if (!cleared) {
+            clear_rows(output, bag, bag + 1);  // mutant: empty row
+        }
+        ++bag;
+    }
+    reduce.flush(bags.begin(last));
+}
+
+template <Lane T, Index I>
+using PoolLoop = std::size_t (*)(const BagRows<T, I>&);
+
+// Null where there is none.
+template <Lane T, Index I>
+PoolLoop<T, I> pool_loop() {
+    if constexpr (std::same_as<I, std::int32_t>) {
+        return row_loops<T>().pool_short;
+    } else {
+        return row_loops<T>().pool_long;
+    }
+}
+
+// The factors of sums of few rows, which most are.
+template <class A, Combiner combiner>
+const A* usual_factors() {
+    static const std::array<A, kUsualCounts> factors = [] {
+        std::array<A, kUsualCounts> list{};
+        for (std::size_t count = 1; count < kUsualCounts; ++count) {
+            list[count] = finishing_factor<A>(combiner, count);
+        }
+        return list;
+    }();
+    return factors.data();
+}
+
+template <class A, Combiner combiner>
+A long_factor(std::size_t count) {
+    return finishing_factor<A>(combiner, count);
+}
+
+template <Lane T, Index I>
+void set_factors(Combiner combiner, BagRows<T, I>& all) {
+    using A = Accumulator<T>;
+    if (combiner == Combiner::mean) {
+        all.factors = usual_factors<A, Combiner::mean>();
+        all.long_factor = long_factor<A, Combiner::mean>;
+    } else if (combiner == Combiner::sqrtn) {
+        all.factors = usual_factors<A, Combiner::sqrtn>();
+        all.long_factor = long_factor<A, Combiner::sqrtn>;
+    }
+}
+
+template <Lane T, Index I>
+void pool_bags(PoolLoop<T, I> pool, BagRows<T, I> all, const BagBegins& bags, std::size_t first,
+               std::size_t last) {
+    all.begins = bags.data() + first;
+    all.bags = last - first;
+    all.output += first * all.columns;
+    const std::size_t bad = pool(all);
+    if (bad < all.entries) {
+        throw_out_of_range(load_once(&all.ids[bad]), all.rows, {kPoolInputs.entries, bad});
+    }
 }
 
 template <Lane T, Index I>
 void reduce_bags(Combiner combiner, Matrix<const T> table, std::span<const I> ids, const BagBegins& bags,
                  std::span<const T> weights, Matrix<T> output) {
+    const PoolLoop<T, I> pool = pool_loop<T, I>();
     const RowLookup<T, I> lookup(table, ids);
-    if (weights.empty()) {
-        reduce_bags<Finisher<T>>(lookup, bags, output, combiner);
-    } else {
-        reduce_bags<WeightedFinisher<T>>(lookup, bags, output, combiner, weights);
-    }
+    const auto in_runs = [&](std::size_t first, std::size_t last, bool cleared) {
+        if (weights.empty()) {
+            reduce_runs<Finisher<T>>(lookup, bags, first, last, cleared, output, combiner);
+        } else {
+            reduce_runs<WeightedFinisher<T>>(lookup, bags, first, last, cleared, output, combiner, weights);
+        }
+    };
+    // Where most bags are empty it is better to clear them all at once, and together.
+    const bool cleared = bags.size() / kClearedRows > bags.entries();
+    if (cleared) clear_all(output);
+    if (bags.entries() == 0 && cleared) return;
+    BagRows<T, I> all{};
+    all.table = table.data;
+    all.rows = table.rows;
+    all.columns = table.columns;
+    all.ids = ids.data();
+    all.entries = ids.size();
+    all.weights = weights.empty() ? nullptr : weights.data();
+    all.divided = combiner != Combiner::sum;
+    all.squares = combiner == Combiner::sqrtn;
+    all.prefetch = RowPrefetch(table).worthwhile();
+    all.stream = may_stream(output.data, output.rows, output.columns);
+    all.output = output.data;
+    set_factors(combiner, all);
+    bags.in_parts(output.columns, [&](std::size_t first, std::size_t last) {
+        if (first == last) return;
+        // A longer bag is cut where Ctrl-C may come.
+        const bool soon = bags.begin(last) - bags.begin(first) <= kUninterrupted;
+        if (pool != nullptr && !cleared && soon && output.columns > 0) {
+            pool_bags(pool, all, bags, first, last);
+        } else {
+            in_runs(first, last, cleared);
+        }
+    });
 }
 
 }  // namespace detail

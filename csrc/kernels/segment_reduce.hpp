@@ -61,8 +61,12 @@ class RowLookup {
 // So many rows are looked up at once.
 inline constexpr std::size_t kBatch = kSumBatch;
 
-// Runs shorter than this are multiplied by the rounded reciprocal, longer ones divided.
-inline constexpr std::size_t kFirstDivided = 10;  // mutant: nine
+// What a sum of so many rows is multiplied or divided by.
+template <class A>
+A finishing_factor(Combiner combiner, std::size_t count) {
+    const A by = static_cast<A>(divisor(combiner, count));
+    return count < kFirstDivided ? A{1} / by : by;
+}
 
 // What remains to be done with the sum of so many rows. Belongs to one thread.
 template <Lane T>
@@ -101,10 +105,7 @@ class Finisher {
         return factors_[count];
     }
 
-    A computed(std::size_t count) const {
-        const A by = static_cast<A>(divisor(combiner_, count));
-        return count < kFirstDivided ? A{1} / by : by;
-    }
+    A computed(std::size_t count) const { return finishing_factor<A>(combiner_, count); }
 
     static constexpr std::size_t kUsual = kUsualCounts;
 

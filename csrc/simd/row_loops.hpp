@@ -93,6 +93,35 @@ struct RowDots {
     T* output;
 };
 
+// Bags of ids, one after another, whose rows of a table are combined into one row each.
+template <Lane T, Index I>
+struct BagRows {
+    using A = Accumulator<T>;
+
+    const T* table;
+    std::size_t rows;
+    std::size_t columns;
+    const I* ids;
+    std::size_t entries;  // of all bags: those to come are asked for early
+    const T* weights;     // of the entries; null: they have none
+    // Where each bag begins, and at last where the last one ends.
+    const std::int64_t* begins;
+    std::size_t bags;
+    // What sums without weights are multiplied by, up to nine rows, or divided by; null: they stay as they
+    // are. For more rows than the list has, `long_factor` tells.
+    const A* factors;
+    A (*long_factor)(std::size_t count);
+    // Weighted sums are divided by the sum of the weights, or by the root of that of their squares.
+    bool divided;
+    bool squares;
+    bool prefetch;
+    bool stream;
+    T* output;
+};
+
+// Runs shorter than this are multiplied by the rounded reciprocal, longer ones divided.
+inline constexpr std::size_t kFirstDivided = 10;  // mutant: nine
+
 template <Lane T>
 std::size_t carry_size(std::size_t columns) {
     return columns + 256 / sizeof(Accumulator<T>);
@@ -115,6 +144,11 @@ struct RowLoops {
     // k + 32, ... to zero, in this order and each rounded; then lanes 8 to 15 are added to lanes 0 to 7, of
     // these 4 to 7 to 0 to 3, and so on. A last rounding makes the number of its type.
     void (*dot)(const RowDots<T>& dots);
+    // Like `sum` or `sum_scaled` of the rows of each bag; an empty one, and one whose weights cancel, gives
+    // zeros. Returns the first entry with an id that is not in the table, before whose bag everything is
+    // done, or the number of entries. Only of fractions, and null where the CPU has too few registers.
+    std::size_t (*pool_short)(const BagRows<T, std::int32_t>& bags);
+    std::size_t (*pool_long)(const BagRows<T, std::int64_t>& bags);
 };
 
 // Those of the chosen level.

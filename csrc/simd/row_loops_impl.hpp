@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/types.hpp"
+#include "simd/bag_sums_impl.hpp"
 #include "simd/row_dots_impl.hpp"
 #include "simd/row_loops.hpp"
 #include "simd/row_packs.hpp"
@@ -23,7 +24,13 @@ RowLoops<T> loops_of() {
         loops.scatter = add_rows<Level, T, Scattered<Level, T>, Scatter<T>>;
         loops.add = add_rows<Level, T, Added<Level, T>, RowPairs<T>>;
     }
-    if constexpr (!std::unsigned_integral<T>) loops.dot = dot_rows<Level, T>;
+    if constexpr (!std::unsigned_integral<T>) {
+        loops.dot = dot_rows<Level, T>;
+        if constexpr (Level::template bytes_for<T> > 16) {
+            loops.pool_short = pool_bags<Level, T, std::int32_t>;
+            loops.pool_long = pool_bags<Level, T, std::int64_t>;
+        }
+    }
     return loops;
 }
 

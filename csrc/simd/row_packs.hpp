@@ -93,37 +93,59 @@ struct Columns {
     }
 }
 
+[[gnu::always_inline]] inline void prefetch_line(std::uintptr_t at) {
+    __builtin_prefetch(reinterpret_cast<const void*>(at));
+}
+
+// Asks for a row of `bytes`, or for the beginning of a longer one, of which `Known` bytes are part of it for
+// certain. A row that `straddles` lines has one more.
+template <std::size_t Known>
+[[gnu::always_inline]] inline void ask_row(std::uintptr_t begin, std::size_t bytes, bool straddles) {
+    // A loop of known length: to count lines took longer than to ask for one too many.
+#pragma GCC unroll 16
+    for (std::size_t at = 0; at < Known; at += kLineBytes) prefetch_line(begin + at);
+    for (std::size_t at = (Known + kLineBytes - 1) / kLineBytes * kLineBytes; at < bytes; at += kLineBytes) {
+        prefetch_line(begin + at);
+    }
+    if (straddles) prefetch_line(begin + bytes - 1);
+}
+
 // Which rows are asked for early, and how much of each.
 class Ahead {
   public:
-    explicit Ahead(std::size_t row_bytes)
+    [[gnu::always_inline]] explicit Ahead(std::size_t row_bytes)
         : bytes_(row_bytes < kPrefetchedBytes ? row_bytes : kPrefetchedBytes) {}
 
-    // `Known` bytes are part of the row for certain.
     template <std::size_t Known, class T>
     [[gnu::always_inline]] void ask(const T* const* row, const T* const* end) const {
         if (row + kPrefetchDistance >= end) return;
         const auto begin = reinterpret_cast<std::uintptr_t>(row[kPrefetchDistance]);
-        // A loop of known length: to count lines took longer than to ask for one too many.
-#pragma GCC unroll 16
-        for (std::size_t at = 0; at < Known; at += kLineBytes) prefetch_line(begin + at);
-        for (std::size_t at = (Known + kLineBytes - 1) / kLineBytes * kLineBytes; at < bytes_;
-             at += kLineBytes) {
-            prefetch_line(begin + at);
-        }
-        // The last line, unless rows are whole lines: which they all are or none is, so that it is guessed.
-        if (bytes_ % kLineBytes != 0 || begin % kLineBytes != 0) prefetch_line(begin + bytes_ - 1);
+        // Rows are whole lines or none is, so that it is guessed.
+        ask_row<Known>(begin, bytes_, bytes_ % kLineBytes != 0 || begin % kLineBytes != 0);
     }
 
     std::size_t distance() const { return kPrefetchDistance; }
     std::size_t bytes() const { return bytes_; }
 
   private:
-    [[gnu::always_inline]] static void prefetch_line(std::uintptr_t at) {
-        __builtin_prefetch(reinterpret_cast<const void*>(at));
+    std::size_t bytes_;
+};
+
+// The same for the rows of one table, where it is known beforehand whether they are whole lines.
+class AheadInTable {
+  public:
+    [[gnu::always_inline]] AheadInTable(std::size_t row_bytes, const void* table)
+        : bytes_(row_bytes < kPrefetchedBytes ? row_bytes : kPrefetchedBytes),
+          straddles_((row_bytes | reinterpret_cast<std::uintptr_t>(table)) % kLineBytes != 0) {}
+
+    template <std::size_t Known>
+    [[gnu::always_inline]] void ask_row(std::uintptr_t begin) const {
+        simd::ask_row<Known>(begin, bytes_, straddles_);
     }
 
+  private:
     std::size_t bytes_;
+    bool straddles_;
 };
 
 // Columns that are kept in registers: packs one after another, of which the last may reach back over columns

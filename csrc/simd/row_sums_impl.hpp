@@ -183,21 +183,29 @@ template <class Sum, std::size_t Bytes, std::size_t Packs, Lane T>
     }
 }
 
-// Tiles of nearly one width, so that the last has at least two packs if there are two.
+// Calls body(tile, its packs) for tiles of nearly one width, so that the last has at least two packs if there
+// are two.
+template <std::size_t Lanes, class Body>
+[[gnu::always_inline]] inline void for_tiles(std::size_t columns, std::size_t packs, std::size_t tiles,
+                                             const Body& body) {
+    std::size_t column = 0;
+    for (std::size_t number = 0; number < tiles; ++number) {
+        const std::size_t here = packs / tiles + (number < packs % tiles ? 1 : 0);
+        const std::size_t end = number + 1 < tiles ? column + here * Lanes : columns;
+        body(Tile{column, end - Lanes - column, column}, here);
+        column = end;
+    }
+}
+
 template <class Sum, std::size_t Bytes, Lane T>
 [[gnu::always_inline]] inline void in_tiles(const RunRows<T>& all, const Run<T>* runs, std::size_t count) {
     constexpr std::size_t lanes = Bytes / sizeof(Accumulator<T>);
     const std::size_t packs = (all.columns + lanes - 1) / lanes;
     const std::size_t tiles = (packs + Sum::most_packs - 1) / Sum::most_packs;
-    std::size_t column = 0;
-    for (std::size_t number = 0; number < tiles; ++number) {
-        const std::size_t here = packs / tiles + (number < packs % tiles ? 1 : 0);
-        const std::size_t end = number + 1 < tiles ? column + here * lanes : all.columns;
-        const Tile tile{column, end - lanes - column, column};
+    for_tiles<lanes>(all.columns, packs, tiles, [&](const Tile& tile, std::size_t here) {
         with_constant<1, Sum::most_packs>(
             here, [&](auto constant) { one_tile<Sum, Bytes, constant>(all, runs, count, tile); });
-        column = end;
-    }
+    });
 }
 
 template <class Level, class Sum, Lane T>
