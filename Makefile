@@ -69,8 +69,8 @@ bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch be
 
 .PHONY: bench-training
 bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTorch with nn.EmbeddingBag and with gradbag's
-	$(BIN)/python examples/train_recommender_torch.py --combiner mean
-	$(BIN)/python examples/train_recommender_torch.py --combiner sum
+	$(BIN)/python examples/train_recommender_torch.py --mode mean
+	$(BIN)/python examples/train_recommender_torch.py --mode sum
 
 # ------------------------------------------------------------------ check
 

@@ -56,7 +56,7 @@ TINY = [Workload(1_000, 16, 4, 2, 3, False), Workload(100_000, 32, 3, 1, 6, Fals
 
 
 def layers(work: Workload, mode: str, sparse: bool) -> tuple[Any, Any]:
-    ours = gradbag.torch.EmbeddingBag(work.rows, work.columns, combiner=mode, sparse_grad=sparse)
+    ours = gradbag.torch.EmbeddingBag(work.rows, work.columns, mode=mode, sparse=sparse)
     theirs = torch.nn.EmbeddingBag(work.rows, work.columns, mode=mode, sparse=sparse)
     theirs.load_state_dict(ours.state_dict())
     return ours, theirs

@@ -103,11 +103,13 @@ def epoch(sizes: Sizes, make_bag: Callable[[int, int], nn.Module]) -> Iterator[S
         yield Step(loss.item(), time.perf_counter() - start)
 
 
-def bags(combiner: str) -> dict[str, Callable[[int, int], Any]]:
+def bags(mode: str) -> dict[str, Callable[[int, int], Any]]:
     """The two ways to make a bag; both begin with the same numbers."""
     return {
-        "torch.nn.EmbeddingBag": lambda rows, width: nn.EmbeddingBag(rows, width, mode=combiner, sparse=True),
-        "gradbag.torch.EmbeddingBag": lambda rows, width: gradbag.torch.EmbeddingBag(rows, width, combiner=combiner),
+        "torch.nn.EmbeddingBag": lambda rows, width: nn.EmbeddingBag(rows, width, mode=mode, sparse=True),
+        "gradbag.torch.EmbeddingBag": lambda rows, width: gradbag.torch.EmbeddingBag(
+            rows, width, mode=mode, sparse=True
+        ),
     }
 
 
@@ -115,11 +117,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     for name, value in vars(Sizes()).items():
         parser.add_argument(f"--{name}", type=int, default=value, metavar="N", help=f"default {value}")
-    parser.add_argument("--combiner", choices=("mean", "sum"), default="mean")
+    parser.add_argument("--mode", choices=("mean", "sum"), default="mean")
     given = vars(parser.parse_args())
-    combiner = given.pop("combiner")
+    mode = given.pop("mode")
     sizes = Sizes(**given)
-    made = bags(combiner)
+    made = bags(mode)
     steps: dict[str, list[Step]] = {name: [] for name in made}
     # Both at once, step by step: what else the machine does then slows both.
     for number, both in enumerate(zip(*(epoch(sizes, make_bag) for make_bag in made.values()), strict=True)):

@@ -35,7 +35,9 @@ def by_lookup(way: NumPy, table: Any, weights: Any, combiner: str) -> Any:
 
 def by_bag(way: NumPy, table: Any, weights: Any, combiner: str) -> Any:
     if way is WAYS["torch"]:
-        return gradbag.torch.embedding_bag(table, way.tensor(IDS), way.tensor(OFFSETS), weights, combiner=combiner)
+        return gradbag.torch.functional.embedding_bag(
+            way.tensor(IDS), table, way.tensor(OFFSETS), mode=combiner, per_sample_weights=weights
+        )
     offsets = way.tensor(OFFSETS)
     return gradbag.jax.embedding_bag(table, way.tensor(IDS), offsets=offsets, weights=weights, combiner=combiner)
 

@@ -10,7 +10,7 @@ import gradbag
 
 SOURCE = Path(gradbag.__file__).parent
 FILES = [path for path in SOURCE.rglob("adapters/*/*.py") if path.name != "compat.py"]
-FILES += [SOURCE / "torch.py", SOURCE / "jax.py", SOURCE / "tensorflow.py"]
+FILES += [*SOURCE.glob("torch/*.py"), SOURCE / "jax.py", SOURCE / "tensorflow.py"]
 ROOTS = {"torch": "torch", "nn": "torch", "jax": "jax", "jnp": "jax", "jaxlib": "jax", "tf": "tf", "tensorflow": "tf"}
 # Beside names that begin with _, the parts that have no promise.
 OPEN = {"torch": (), "jax": ("jax.core", "jax.extend", "jax.interpreters", "jaxlib"), "tf": ("tensorflow.python",)}

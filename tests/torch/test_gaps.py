@@ -20,31 +20,35 @@ def torch_bag(weight: Any, mode: str = "sum", **options: Any) -> Any:
     return nn.functional.embedding_bag(IDS, weight, OFFSETS, mode=mode, **options)
 
 
-def our_bag(weight: Any, weights: Any = None, combiner: str = "sum", **options: Any) -> Any:
-    return gradbag.torch.embedding_bag(weight, IDS, OFFSETS, weights, combiner=combiner, **options)
+def our_bag(weight: Any, mode: str = "sum", **options: Any) -> Any:
+    return gradbag.torch.functional.embedding_bag(IDS, weight, OFFSETS, mode=mode, **options)
 
 
 def test_sqrtn() -> None:
     with pytest.raises(ValueError, match="mode has to be one of sum, mean or max"):
         torch_bag(table(), "sqrtn")
-    got = our_bag(table(), combiner="sqrtn")
+    got = our_bag(table(), mode="sqrtn")
     counts = torch.tensor([2.0, 1.0, 3.0])  # the second bag is empty: zeros
     torch.testing.assert_close(got, torch_bag(table()) / counts.sqrt()[:, None].double())
 
 
-@pytest.mark.parametrize("combiner", ["mean", "sqrtn"])
-def test_weights_with_every_combiner(combiner: str) -> None:
+@pytest.mark.parametrize("mode", ["mean", "sqrtn"])
+def test_weights_with_every_sum(mode: str) -> None:
     weights = WEIGHTS.double().requires_grad_()
     with pytest.raises(NotImplementedError, match="per_sample_weights was not None"):
         torch_bag(table(), "mean", per_sample_weights=weights)
-    got = our_bag(table(), weights, combiner)
+    got = our_bag(table(), mode, per_sample_weights=weights)
     rows = table()[IDS] * weights[:, None]
-    power = 1 if combiner == "mean" else 2
+    power = 1 if mode == "mean" else 2
     scale = [(weights[:2] ** power).sum() ** (1 / power), (weights[2:] ** power).sum() ** (1 / power)]
     expected = torch.stack([rows[:2].sum(0) / scale[0], torch.zeros(3).double(), rows[2:].sum(0) / scale[1]])
     torch.testing.assert_close(got, expected)
-    assert torch.autograd.gradcheck(lambda t, w: our_bag(t, w, combiner), (table(), weights), check_forward_ad=True)
-    assert torch.autograd.gradgradcheck(lambda t, w: our_bag(t, w, combiner), (table(), weights))
+
+    def bag(table: Any, weights: Any) -> Any:
+        return our_bag(table, mode, per_sample_weights=weights)
+
+    assert torch.autograd.gradcheck(bag, (table(), weights), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(bag, (table(), weights))
 
 
 def test_second_derivative_of_a_bag() -> None:
@@ -55,7 +59,7 @@ def test_second_derivative_of_a_bag() -> None:
     weight = table()
     with pytest.raises(RuntimeError, match="the derivative for '_embedding_bag_backward' is not implemented"):
         penalty(lambda t: torch_bag(t, "mean"), weight).backward()
-    penalty(lambda t: our_bag(t, combiner="mean"), weight).backward()
+    penalty(lambda t: our_bag(t, "mean"), weight).backward()
     by_rows = table()
     penalty(lambda t: torch.stack([t[[1, 2]].mean(0), 0 * t[0], t[[3, 1, 5]].mean(0)]), by_rows).backward()
     torch.testing.assert_close(weight.grad, by_rows.grad)
@@ -65,7 +69,7 @@ def test_forward_mode_of_a_bag() -> None:
     weight = table().detach()
     with pytest.raises(NotImplementedError, match="forward"):
         torch.func.jvp(lambda t: torch_bag(t, "mean"), (weight,), (weight,))
-    value, tangent = torch.func.jvp(lambda t: our_bag(t, combiner="mean"), (weight,), (weight,))
+    value, tangent = torch.func.jvp(lambda t: our_bag(t, "mean"), (weight,), (weight,))
     torch.testing.assert_close(tangent, value)  # a bag is linear
 
 
@@ -74,7 +78,7 @@ def test_the_sparse_gradient_is_coalesced() -> None:
     theirs(IDS, OFFSETS).sum().backward()
     assert not theirs.weight.grad.is_coalesced()
     assert theirs.weight.grad._nnz() == 5  # row 1 twice
-    ours = gradbag.torch.EmbeddingBag(8, 3, combiner="sum")
+    ours = gradbag.torch.EmbeddingBag(8, 3, mode="sum", sparse=True)
     ours(IDS, OFFSETS).sum().backward()
     assert ours.weight.grad.is_coalesced()
     assert ours.weight.grad._nnz() == 4

@@ -24,10 +24,10 @@ def example() -> Any:
     return module
 
 
-@pytest.mark.parametrize("combiner", ["mean", "sum"])
-def test_the_losses_of_an_epoch_are_those_of_nn(example: Any, combiner: str) -> None:
+@pytest.mark.parametrize("mode", ["mean", "sum"])
+def test_the_losses_of_an_epoch_are_those_of_nn(example: Any, mode: str) -> None:
     sizes = example.Sizes(fields=3, rows=2000, width=8, batch=256, steps=60, bag=4)
-    theirs, ours = ([step.loss for step in example.epoch(sizes, make)] for make in example.bags(combiner).values())
+    theirs, ours = ([step.loss for step in example.epoch(sizes, make)] for make in example.bags(mode).values())
     np.testing.assert_allclose(ours, theirs, rtol=2e-4)
     assert np.mean(ours[-10:]) < np.mean(ours[:10])
 

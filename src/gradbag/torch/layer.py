@@ -1,0 +1,94 @@
+"""The layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..huge_pages import ask_for_huge_pages
+from . import functional
+
+
+class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
+    """A table whose rows are looked up and combined in bags; a `torch.nn.EmbeddingBag` with all its arguments.
+
+        >>> import torch
+        >>> import gradbag.torch
+        >>> bag = gradbag.torch.EmbeddingBag(1000, 16, mode="sqrtn", sparse=True)
+        >>> bag(torch.tensor([3, 17, 3, 900]), torch.tensor([0, 3, 3])).shape
+        torch.Size([3, 16])
+
+    Beyond it: `mode="sqrtn"`, weights with "mean" and "sqrtn", `sparse=True` with "max", a sparse gradient that is
+    coalesced, second derivatives, forward mode, CSR matrices and `gradbag.Bags` as input, and `default_id`, the row
+    that stands in for an empty bag. Parameter, initial values and state are those of PyTorch's layer.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight: Any = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        default_id: int | None = None,
+    ) -> None:
+        functional.check_mode("EmbeddingBag", mode)
+        table = _weight
+        if table is None:
+            table = torch.empty((num_embeddings, embedding_dim), device=device, dtype=dtype)
+            if table.is_cpu:  # before it is first written
+                ask_for_huge_pages(table.data_ptr(), table.nbytes)
+        super().__init__(
+            num_embeddings,
+            embedding_dim,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            table,
+            include_last_offset,
+            padding_idx,
+        )
+        self.default_id = default_id
+        if _weight is None:
+            self.reset_parameters()
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        if (
+            type(input) is torch.Tensor
+            and input.ndim == 1
+            and type(offsets) is torch.Tensor
+            and per_sample_weights is None
+            and self.max_norm is self.padding_idx is self.default_id is None
+            and not (self.scale_grad_by_freq or self.include_last_offset)
+        ):
+            return functional.look_up(self.weight, input, offsets, None, self.mode, self.sparse)
+        return functional.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+            default_id=self.default_id,
+        )
+
+    def extra_repr(self) -> str:
+        text = str(super().extra_repr())
+        return text if self.default_id is None else f"{text}, default_id={self.default_id}"
