@@ -82,6 +82,20 @@ def check_range(function: str, name: str, array: Array, end: int) -> None:
         raise errors.invalid(function, errors.Fault("range", name, (place,), int(array[place]), 0, end))
 
 
+def check_splits(function: str, name: str, splits: Array, end: int) -> None:
+    """Refuse bounds of bags that fall, or lie outside [0, end]; the first need not be 0."""
+    outside = (splits < 0) | (splits > end)
+    falling = np.zeros(len(splits), bool)
+    falling[1:] = splits[1:] < splits[:-1]
+    bad = outside | falling
+    if bad.any():
+        place = int(bad.argmax())
+        value, before = int(splits[place]), int(splits[place - 1])
+        if outside[place]:
+            raise errors.invalid(function, errors.Fault("range", name, (place,), value, 0, end + 1))
+        raise errors.invalid(function, errors.Fault("order", name, (place,), value, before))
+
+
 def splits_of(lengths: Array) -> Array:
     """Where runs of these lengths begin, and the end of the last; lengths that were checked."""
     splits = np.zeros(len(lengths) + 1, np.int64)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .arrays import Array, splits_of
+from .arrays import Array, check_splits, splits_of
 
 _LARGEST = 1 << 48  # entries; no address space has more
 _NUMBERS = {
@@ -128,7 +128,7 @@ class _Reader:
         """All numbers, and where each list begins, with the end of the last."""
         try:
             pieces = self.of_array(column) if hasattr(column, "__arrow_c_array__") else self.of_stream(column)
-        except (AttributeError, TypeError, ValueError) as problem:
+        except (AttributeError, TypeError, ValueError, OverflowError) as problem:
             if isinstance(problem, errors.Error):
                 raise
             wanted = ["a column of lists, by Arrow's C data interface"]
@@ -174,6 +174,8 @@ class _Reader:
         if kind not in _LISTS and not kind.startswith("+w:"):
             got = _OTHERS.get(kind) or _NUMBERS.get(kind) or f"the format {kind!r}"
             raise errors.wrong_type(self.function, self.name, ["a column of lists"], f"one of {got}")
+        if schema.n_children != 1:
+            raise self.refuse(f" is not what its schema says: {schema.n_children} children")
         item = schema.children[0].contents
         code = item.format.decode()
         wanted = [name for name in _NUMBERS.values() if name.startswith("float") == (self.name == "weights")]
@@ -204,7 +206,7 @@ class _Reader:
             splits = self.numbers(array.buffers[1], array.offset, array.length + 1, _LISTS[kind], owner)
         else:  # there need not be offsets where there are no lists
             splits = np.zeros(1, _LISTS[kind])
-        self.check_splits(splits, item.length)
+        check_splits(self.function, f"{self.name}.offsets", splits, item.length)
         begin, count = int(splits[0]), int(splits[-1] - splits[0])
         values = np.empty(0, dtype)
         if has_numbers:
@@ -231,18 +233,6 @@ class _Reader:
         if min(sizes) < 0 or max(sizes) > _LARGEST or array.n_children != children or array.n_buffers < buffers:
             told = f"length {sizes[0]}, offset {sizes[1]}, {array.n_buffers} buffers, {array.n_children} children"
             raise self.refuse(f" is not what its schema says: {told}")
-
-    def check_splits(self, splits: Array, end: int) -> None:
-        outside = (splits < 0) | (splits > end)
-        falling = np.zeros(len(splits), bool)
-        falling[1:] = splits[1:] < splits[:-1]
-        bad = outside | falling
-        if bad.any():
-            place = int(bad.argmax())
-            which, value = f"{self.name}.offsets", int(splits[place])
-            if outside[place]:
-                raise errors.invalid(self.function, errors.Fault("range", which, (place,), value, 0, end + 1))
-            raise errors.invalid(self.function, errors.Fault("order", which, (place,), value, int(splits[place - 1])))
 
     # ------------------------------------------------------------------ memory
     def numbers(self, address: int | None, first: int, count: int, dtype: np.dtype[Any], owner: Any) -> Array:

@@ -10,7 +10,7 @@ import torch
 
 from ... import dtypes, errors
 from ...bags import Bags
-from ...bags.arrays import Array, check_range, splits_of
+from ...bags.arrays import Array, check_splits, splits_of
 
 _BFLOAT16 = dtypes.numpy_dtype("bfloat16")
 
@@ -41,13 +41,19 @@ def read_nested(function: str, name: str, tensor: Any) -> tuple[Array, Array]:
         wanted = "a nested tensor with two axes in the jagged layout"
         raise errors.wrong_type(function, name, [wanted], type(tensor).__name__)
     values, bounds = to_array(function, name, tensor.values()), to_array(function, "offsets", tensor.offsets())
+    check_splits(function, f"{name}.offsets", bounds, len(values))
     if tensor.lengths() is None:
         return values[bounds[0] : bounds[-1]], bounds - bounds[0] if bounds[0] else bounds
-    lengths = to_array(function, "lengths", tensor.lengths())  # rows with room between them
+    lengths, rooms = to_array(function, "lengths", tensor.lengths()), np.diff(bounds)  # there is room between rows
+    if len(lengths) != len(rooms):
+        raise errors.wrong_shape(function, f"{name}.lengths", "bags", f"bags={len(rooms)}", lengths.shape)
+    bad = (lengths < 0) | (lengths > rooms)
+    if bad.any():
+        place = int(bad.argmax())
+        value, room = int(lengths[place]), int(rooms[place])
+        raise errors.invalid(function, errors.Fault("range", f"{name}.lengths", (place,), value, 0, room + 1))
     splits = splits_of(lengths)
-    entries = np.repeat(bounds[: len(lengths)] - splits[:-1], lengths) + np.arange(splits[-1])
-    check_range(function, f"{name}.offsets", entries, len(values))
-    return values[entries], splits
+    return values[np.repeat(bounds[:-1] - splits[:-1], lengths) + np.arange(splits[-1])], splits
 
 
 def nested(numbers: Array, splits: Array) -> torch.Tensor:
