@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
 FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
-FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax
+FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm
 CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
@@ -217,6 +217,12 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 	@# PyTorch's own index has the build without a gigabyte of CUDA.
 	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group torch
+	@touch $@
+
+# TorchRec asks for FBGEMM with CUDA, but is content with the one for processors.
+$(STAMPS)/fbgemm: pyproject.toml $(STAMPS)/torch
+	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group fbgemm
+	$(PIP) install -q --no-deps torchrec==1.8.0
 	@touch $@
 
 # With JAX come XLA's headers: the package is built once more, which compiles the two files that want them.
