@@ -157,7 +157,7 @@ class Optimizer:
         missing = [name for name in ("step", *wanted) if name not in state]
         if missing:
             raise errors.unfit(
-                type(self).__name__, "state", f"one that `init` has made, with {missing[0]!r}", "another"
+                type(self).__name__, "state", f"what `init` has made, with {missing[0]!r}", "another"
             )
         return {name: state[name] for name in wanted}
 
@@ -175,8 +175,8 @@ class Optimizer:
             raise errors.unfit(type(self).__name__, name, "one of " + ", ".join(map(repr, allowed)), repr(value))
 
 
-for _method in (Optimizer.init, Optimizer.apply, Optimizer.step, Optimizer.catch_up):
-    _method.autograph_info__ = {}  # type: ignore[attr-defined]  # TensorFlow then does not rewrite what they call
+for _name in ("init", "apply", "step", "catch_up"):
+    setattr(getattr(Optimizer, _name), "autograph_info__", {})  # noqa: B010  # TensorFlow does not rewrite them then
 
 
 def home_of(table: Any) -> Any:

@@ -21,12 +21,12 @@ State = dict[str, Any]
 
 
 def counter() -> Any:
-    return jnp.zeros((), jnp.int32)
+    return jnp.zeros((), jax.dtypes.canonicalize_dtype("int64"))
 
 
 def full(table: Any, per_row: bool, value: float, dtype: str | None = None) -> Any:
-    wanted = jax.dtypes.canonicalize_dtype(dtype) if dtype else table.dtype
-    return jnp.full(table.shape[:1] if per_row else table.shape, value, wanted)
+    shape = table.shape[:1] if per_row else table.shape
+    return jnp.full(shape, value, jax.dtypes.canonicalize_dtype(dtype) if dtype else table.dtype)
 
 
 def run(optimizer: Optimizer, table: Any, state: State, entries: Entries) -> None:

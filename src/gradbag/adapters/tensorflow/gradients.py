@@ -25,6 +25,15 @@ def dense(cotangent: Any, like: Any) -> Any:
     return RowGrad(cotangent.indices, cotangent.values, like.shape, like=like, ops=tensor_ops).dense()
 
 
+def summed(gradient: Any) -> Any:
+    """A gradient in which every row is named once."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    touched, places = tf.unique(gradient.indices)
+    rows = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(touched))
+    return tf.IndexedSlices(rows, touched, gradient.dense_shape)
+
+
 class TensorOps(Ops):
     """Ops on tensors; questions about indices are TensorFlow's to answer."""
 
