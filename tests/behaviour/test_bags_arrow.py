@@ -36,9 +36,10 @@ def test_a_list_array_is_not_copied(make: Any, item: Any) -> None:
     assert not bags.ids.flags.writeable
 
 
-def test_the_memory_lives_as_long_as_the_bags() -> None:
+@pytest.mark.parametrize("export", [lambda column: column, lambda column: pa.chunked_array([column])])
+def test_the_memory_lives_as_long_as_the_bags(export: Any) -> None:
     before = pa.total_allocated_bytes()
-    bags = Bags.from_arrow(pa.array([list(range(1000))] * 100))
+    bags = Bags.from_arrow(export(pa.array([list(range(1000))] * 100)))
     ids = bags.ids
     gc.collect()
     assert pa.total_allocated_bytes() >= before + 800_000
@@ -48,6 +49,29 @@ def test_the_memory_lives_as_long_as_the_bags() -> None:
     del ids
     gc.collect()
     assert pa.total_allocated_bytes() < before + 800_000
+
+
+def test_what_is_left_at_the_end_of_a_program_does_no_harm(python: Any) -> None:
+    program = """
+import polars, pyarrow
+from gradbag import Bags
+kept = [Bags.of(polars.Series([[1, 2], [3]])), Bags.of(pyarrow.array([[1, 2], [3]])), Bags.of([[1]]).to_arrow()]
+kept.append(kept)
+print("done")
+"""
+    done = python(program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_memory_that_is_not_aligned_is_copied() -> None:
+    offsets, values = (pa.py_buffer(b"...." + np.array(n).tobytes()).slice(4) for n in ([0, 1, 3], [7, 2, 5]))
+    column = pa.Array.from_buffers(
+        pa.large_list(pa.int64()), 2, [None, offsets], children=[pa.Array.from_buffers(pa.int64(), 3, [None, values])]
+    )
+    bags = Bags.from_arrow(column)
+    assert bags.to_lists() == [[7], [2, 5]]
+    assert bags.ids.flags.aligned
+    assert bags.offsets.flags.aligned
 
 
 @pytest.mark.parametrize("cut", [slice(1, None), slice(0, 2), slice(3, 4), slice(2, 2)], ids=str)

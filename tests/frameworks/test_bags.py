@@ -93,9 +93,11 @@ def test_what_has_no_numbers_yet_is_refused_in_words() -> None:
     def traced(ids: Any) -> Any:
         with pytest.raises(gradbag.Error, match=r"^Bags: ids must be an array; got "):
             Bags(ids, [0])
+        with pytest.raises(gradbag.Error, match=r"^Bags\.from_sparse: dense_shape must be an array; got "):
+            Bags.from_sparse(tf.SparseTensor(tf.reshape(ids, [1, 1]), ids, [1]))
         return ids
 
-    traced(tf.constant([1]))
+    traced(tf.constant([1], tf.int64))
 
 
 # ------------------------------------------------------------------ PyTorch
@@ -257,6 +259,7 @@ def test_features_that_do_not_fit_together(keyed_jagged_tensor: Any, features: A
             "Bags.from_lengths: lengths must be 3 in all, as many as ids",
         ),
         (Jagged(torch.arange(3), torch.tensor([4, -1]), 1), "Bags.from_lengths: lengths[0] == 4 out of range [0, 4)"),
+        ({"a": BAGS}, "Bags.from_keyed_jagged: features must be a KeyedJaggedTensor; got dict"),
         (Jagged(torch.ones(3), torch.tensor([1, 2]), 1), "Bags: ids must be one of int32, int64; got float32"),
         (
             Jagged([1, 2, 3], torch.tensor([1, 2]), 1),

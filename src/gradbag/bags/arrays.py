@@ -38,17 +38,22 @@ def floats(function: str, name: str, value: Any) -> Array:
 
 
 def _array(function: str, name: str, value: Any) -> Array:
-    if isinstance(value, np.ma.MaskedArray):
-        raise errors.about(name, errors.UnsupportedTypeError(f"{function}: {name} is a masked array; fill it first"))
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError) as problem:  # each framework has its own
-        raise errors.unfit(function, name, "an array", f"{type(value).__name__}: {problem}") from None
+    array = plain(function, name, value)
     if array.ndim != 1:
         raise errors.wrong_shape(function, name, "n" if name != "offsets" else "bags", "", array.shape)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
+
+
+def plain(function: str, name: str, value: Any) -> Array:
+    """NumPy's view of a value, or a refusal in words where there is none."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise errors.about(name, errors.UnsupportedTypeError(f"{function}: {name} is a masked array; fill it first"))
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as problem:  # each framework has its own
+        raise errors.unfit(function, name, "an array", f"{type(value).__name__}: {problem}") from None
 
 
 def sealed(array: Array) -> Array:

@@ -112,7 +112,7 @@ class Bags(Ragged):
         """
         name = "Bags.from_sparse"
         tensor = as_sparse(name, tensor)
-        shape, places = np.asarray(tensor.dense_shape), np.asarray(tensor.indices)
+        shape, places = (arrays.plain(name, part, getattr(tensor, part)) for part in ("dense_shape", "indices"))
         if len(shape) != 2:
             raise errors.wrong_shape(name, "tensor", "bags length", "", shape.tolist())
         if weights is not None:

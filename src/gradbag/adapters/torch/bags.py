@@ -63,6 +63,8 @@ def nested(numbers: Array, splits: Array) -> torch.Tensor:
 # ------------------------------------------------------------------ jagged tensors by key
 def split_features(features: Any) -> dict[str, Bags]:
     name = "Bags.from_keyed_jagged"
+    if not all(hasattr(features, method) for method in ("keys", "values", "lengths", "weights_or_none")):
+        raise errors.wrong_type(name, "features", ["a KeyedJaggedTensor"], type(features).__name__)
     keys = list(features.keys())
     weights = features.weights_or_none()
     whole = Bags.from_lengths(
