@@ -257,6 +257,7 @@ def test_a_slice_shares_the_memory() -> None:
     for part in (bags[:1], bags[1:], bags[2:]):
         assert np.shares_memory(part.ids, bags.ids)
         assert np.shares_memory(part.weights, bags.weights)
+    assert np.shares_memory(bags[:2].offsets, bags.offsets)  # others have to be counted from zero
 
 
 @pytest.mark.parametrize("places", [[2, 0, 2], [], np.array([-1]), np.array([True, False, True])], ids=repr)
