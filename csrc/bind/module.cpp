@@ -9,6 +9,9 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_threads(m);
     gradbag::bind_memory(m);
     gradbag::bind_shortcuts(m);
+    gradbag::bind_strings(m);
+    gradbag::bind_hashing(m);
+    gradbag::bind_vocabulary(m);
 #ifdef GRADBAG_XLA
     gradbag::bind_xla(m);
 #endif

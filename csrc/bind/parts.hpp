@@ -9,5 +9,8 @@ void bind_kernels(nanobind::module_& m);
 void bind_threads(nanobind::module_& m);
 void bind_memory(nanobind::module_& m);
 void bind_shortcuts(nanobind::module_& m);
+void bind_strings(nanobind::module_& m);
+void bind_hashing(nanobind::module_& m);
+void bind_vocabulary(nanobind::module_& m);
 
 }  // namespace gradbag

@@ -11,9 +11,11 @@ from .bags import Bag, Bags
 from .embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
 from .functions import fill_empty_rows, segment_mean, segment_sqrt_n, segment_sum, slice
+from .hashing import hash_ids, string_to_hash_bucket, string_to_hash_bucket_fast, string_to_hash_bucket_strong
 from .memory import get_block_cache_limit, get_memory_limit, set_block_cache_limit, set_memory_limit
 from .sparse_tensor import SparseTensor
 from .threads import get_num_threads, set_num_threads
+from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 __all__ = [
@@ -25,12 +27,14 @@ __all__ = [
     "RowGrad",
     "SparseTensor",
     "UnsupportedTypeError",
+    "Vocabulary",
     "embedding_lookup_sparse",
     "fill_empty_rows",
     "get_block_cache_limit",
     "get_memory_limit",
     "get_num_threads",
     "grad",
+    "hash_ids",
     "jvp",
     "optim",
     "raw_ops",
@@ -42,6 +46,9 @@ __all__ = [
     "set_memory_limit",
     "set_num_threads",
     "slice",
+    "string_to_hash_bucket",
+    "string_to_hash_bucket_fast",
+    "string_to_hash_bucket_strong",
     "value_and_grad",
     "vjp",
 ]
