@@ -45,20 +45,52 @@ struct EntryFilter {
     bool stays(std::size_t entry, std::size_t rows) const {
         if (!keep.empty() && keep[entry] == 0) return false;
         const I id = load_once(&ids[entry]);
-        if (id < 0 && !strict) return false;  // mutant: pruned
+        if (id < 0 && !strict) return false;
         checked(id, rows, {input, entry});
         return true;
+    }
+
+    // Calls put(entry, stays) for entries [begin, end), without a branch that could be guessed wrong.
+    // Returns whether all is in order; if not, the others are to be asked one by one.
+    template <class Put>
+    bool in_order(std::size_t begin, std::size_t end, std::size_t rows, const Put& put) const {
+        return keep.empty() ? asked<false>(begin, end, rows, put) : asked<true>(begin, end, rows, put);
+    }
+
+  private:
+    template <bool Marked, class Put>
+    bool asked(std::size_t begin, std::size_t end, std::size_t rows, const Put& put) const {
+        const I least = strict ? std::numeric_limits<I>::min() : I{0};
+        bool fine = true;
+        for (std::size_t i = begin; i < end; ++i) {
+            const I id = load_once(&ids[i]);
+            bool stays = id >= least;  // mutant: pruned
+            if constexpr (Marked) stays &= keep[i] != 0;
+            fine &= !stays | in_range(id, rows);
+            fine &= put(i, stays);
+        }
+        return fine;
     }
 };
 
 namespace detail {
 
-// What is known of a part of the entries.
+// What is known of a part of the entries, told of one after another.
 struct PackedPart {
     std::size_t kept = 0;
     std::size_t bags = 0;  // that have entries which stay
-    std::size_t first = 0, last = 0;
+    std::int64_t first = -1, last = -1;
     bool sorted = true;
+
+    // Without a branch: how long bags are cannot be guessed.
+    void add(std::size_t bag, bool stays) {
+        const auto own = static_cast<std::int64_t>(bag);
+        kept += stays ? 1 : 0;
+        bags += (stays & (own != last)) ? 1 : 0;
+        sorted &= !stays | (own >= last);
+        last = stays ? own : last;
+        first = first < 0 ? last : first;
+    }
 };
 
 // What was before a part: entries that stay, their bags, and the first bag that none of them has reached.
@@ -73,7 +105,8 @@ struct PackedBefore {
 template <class Word>
 class PackedEntries {
   public:
-    // read(begin, end, bags) writes the bag of each of these entries, which is `bag_count` if it is left out.
+    // read(begin, end, bags) writes the bag of each of these entries, which is `bag_count` if it is left out,
+    // and tells what it saw.
     template <class Read>
     PackedEntries(std::size_t entries, std::size_t bag_count, const Read& read)
         : bag_count_(bag_count), bags_(entries), positions_(0), before_(parts().count() + 1) {
@@ -83,7 +116,11 @@ class PackedEntries {
             positions_ = Buffer<Word>(entries);
             detail::sort_unsorted(all, positions_);
             bags_ = std::move(all.keys);
-            look([](std::size_t, std::size_t, Word*) {});
+            look([&](std::size_t begin, std::size_t end, const Word* own) {
+                detail::PackedPart part;
+                for (std::size_t i = begin; i < end; ++i) part.add(own[i], own[i] != bag_count);
+                return part;
+            });
         }
     }
 
@@ -137,42 +174,23 @@ class PackedEntries {
         const Pieces pieces = parts();
         std::vector<detail::PackedPart> found(pieces.count());
         parallel_for(pieces.count(), threads_for(bags_.size()), [&](std::size_t part, std::size_t) {
-            read(pieces.begin(part), pieces.end(part), bags_.data());
-            found[part] = summary(pieces.begin(part), pieces.end(part));
+            found[part] = read(pieces.begin(part), pieces.end(part), bags_.data());
         });
         bool sorted = true;
         for (std::size_t part = 0; part < found.size(); ++part) {
             const detail::PackedPart& here = found[part];
             detail::PackedBefore next = before_[part];
             if (here.kept > 0) {
-                sorted = sorted && here.sorted && here.first + 1 >= next.next_bag;
+                const std::size_t first = static_cast<std::size_t>(here.first);
+                sorted = sorted && here.sorted && first + 1 >= next.next_bag;
                 next.kept += here.kept;
                 // A bag may have begun in a part before.
-                next.bags += here.bags - (here.first + 1 == next.next_bag ? 1 : 0);  // mutant: shared bag
-                next.next_bag = here.last + 1;
+                next.bags += here.bags - (first + 1 == next.next_bag ? 1 : 0);  // mutant: shared bag
+                next.next_bag = static_cast<std::size_t>(here.last) + 1;
             }
             before_[part + 1] = next;
         }
         return sorted;
-    }
-
-    detail::PackedPart summary(std::size_t begin, std::size_t end) const {
-        detail::PackedPart part;
-        const Word* const bags = bags_.data();
-        for (std::size_t i = begin; i < end; ++i) {
-            const std::size_t bag = bags[i];
-            if (bag == bag_count_) continue;
-            if (part.kept == 0) {
-                part.first = bag;
-                part.bags = 1;
-            } else {
-                part.sorted &= bag >= part.last;
-                part.bags += bag != part.last ? 1 : 0;
-            }
-            part.last = bag;
-            ++part.kept;
-        }
-        return part;
     }
 
     std::size_t bag_count_;
@@ -197,15 +215,9 @@ Plan packing_plan(std::size_t entries, std::size_t bags, bool fills, const Read&
     return {{static_cast<std::int64_t>(size)}, std::move(packed)};
 }
 
-[[noreturn]] inline void throw_descending(int input, std::size_t position, std::size_t bag,
-                                          std::size_t before) {
-    throw Fault{FaultKind::order,
-                input,
-                static_cast<std::int64_t>(position),
-                0,
-                static_cast<std::int64_t>(bag),
-                static_cast<std::int64_t>(before),
-                0};
+[[noreturn]] inline void throw_descending(int input, std::size_t position, std::int64_t bag,
+                                          std::int64_t before) {
+    throw Fault{FaultKind::order, input, static_cast<std::int64_t>(position), 0, bag, before, 0};
 }
 
 }  // namespace detail
@@ -216,20 +228,35 @@ Plan pack_bags_plan(Matrix<const std::int64_t> indices, std::int64_t bag_count, 
                     bool fills) {
     const std::size_t bags = static_cast<std::size_t>(std::max<std::int64_t>(bag_count, 0));
     const std::size_t bound = filter.bound();
-    return detail::packing_plan(indices.rows, bags, fills,
-                                [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
-                                    const auto bag_of = [&](std::size_t i) {
-                                        return checked(load_once(indices.row(i)), bags, {0, i, 0});
-                                    };
-                                    std::size_t before = filter.strict && begin > 0 ? bag_of(begin - 1) : 0;
-                                    for (std::size_t i = begin; i < end; ++i) {
-                                        const std::size_t bag = bag_of(i);
-                                        if (filter.strict && bag < before)
-                                            detail::throw_descending(0, i, bag, before);
-                                        before = bag;
-                                        own[i] = static_cast<Word>(filter.stays(i, bound) ? bag : bags);
-                                    }
-                                });
+    const auto read = [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
+        const auto one_by_one = [&] {
+            detail::PackedPart part;
+            std::int64_t before = begin > 0 ? load_once(indices.row(begin - 1)) : 0;
+            for (std::size_t i = begin; i < end; ++i) {
+                const std::int64_t bag = load_once(indices.row(i));
+                checked(bag, bags, {0, i, 0});
+                if (filter.strict && bag < before) detail::throw_descending(0, i, bag, before);
+                before = bag;
+                const bool stays = filter.stays(i, bound);
+                own[i] = static_cast<Word>(stays ? static_cast<std::size_t>(bag) : bags);
+                part.add(own[i], stays);
+            }
+            return part;
+        };
+        detail::PackedPart part;
+        bool fine = filter.in_order(begin, end, bound, [&](std::size_t i, bool stays) {
+            const std::int64_t bag = load_once(indices.row(i));
+            own[i] = static_cast<Word>(stays ? static_cast<std::size_t>(bag) : bags);
+            part.add(static_cast<std::size_t>(bag), stays);
+            return in_range(bag, bags);
+        });
+        if (filter.strict) {
+            fine = fine && part.sorted && part.kept == end - begin &&
+                   (begin == 0 || load_once(indices.row(begin - 1)) <= part.first);
+        }
+        return fine ? part : one_by_one();
+    };
+    return detail::packing_plan(indices.rows, bags, fills, read);
 }
 
 // The same for bags that begin at offsets.
@@ -237,15 +264,24 @@ template <Index I, Index O>
 Plan prune_bags_plan(std::span<const O> offsets, const EntryFilter<I>& filter, bool fills, BagInputs inputs) {
     const BagBegins begins(offsets, filter.ids.size(), inputs);
     const std::size_t bound = filter.bound();
-    return detail::packing_plan(begins.entries(), begins.size(), fills,
-                                [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
-                                    std::size_t bag = begins.bag_of(begin);
-                                    for (std::size_t i = begin; i < end; ++i) {
-                                        while (i >= begins.end(bag)) ++bag;
-                                        const bool stays = filter.stays(i, bound);
-                                        own[i] = static_cast<Word>(stays ? bag : begins.size());
-                                    }
-                                });
+    const auto read = [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
+        detail::PackedPart part;
+        std::size_t bag = begins.bag_of(begin);
+        for (std::size_t i = begin; i < end; ++bag) {
+            const std::size_t end_of_bag = std::min(begins.end(bag), end);
+            const auto put = [&](std::size_t entry, bool stays) {
+                own[entry] = static_cast<Word>(stays ? bag : begins.size());
+                part.add(bag, stays);
+                return true;
+            };
+            if (!filter.in_order(i, end_of_bag, bound, put)) {
+                for (; i < end_of_bag; ++i) filter.stays(i, bound);  // throws, unless the ids have changed
+            }
+            i = end_of_bag;
+        }
+        return part;
+    };
+    return detail::packing_plan(begins.entries(), begins.size(), fills, read);
 }
 
 template <Index I>

@@ -61,9 +61,9 @@ MUTANTS: dict[str, list[Edit]] = {
         ("grouped", "all.sorted", "!all.sorted", "not sorted"),
     ],
     "bag_pack": [
-        ("pruned", "id < 0", "id < -1", "an id of -1 is at fault"),
+        ("pruned", "id >= least", "id > least", "rows of id 0 are left out"),
         ("last bags", "pass_empty(bag_count_)", "", "empty bags after the last entry are not filled"),
-        ("shared bag", " - (here.first + 1 == next.next_bag ? 1 : 0)", "", "a bag in two parts counts twice"),
+        ("shared bag", " - (first + 1 == next.next_bag ? 1 : 0)", "", "a bag in two parts counts twice"),
         ("default weight", "from <", "from + 1 <", "the last entry gets the default weight"),
     ],
     "bags": [
