@@ -27,6 +27,23 @@
 // arrays the kernel that fills reads ids alone, and only to copy them.
 namespace gradbag {
 
+// What is known of a part of the entries, told of one after another.
+struct PackedPart {
+    std::size_t kept = 0;
+    std::size_t bags = 0;  // that have entries which stay
+    std::int64_t first = -1, last = -1;
+    bool sorted = true;
+
+    // Without a branch: how long bags are cannot be guessed.
+    void add(std::int64_t bag, bool stays) {
+        kept += stays ? 1 : 0;
+        bags += (stays & (bag != last)) ? 1 : 0;
+        sorted &= !stays | (bag >= last);
+        last = stays ? bag : last;
+        first = first < 0 ? last : first;
+    }
+};
+
 // Says which entries stay.
 template <Index I>
 struct EntryFilter {
@@ -50,48 +67,40 @@ struct EntryFilter {
         return true;
     }
 
-    // Calls put(entry, stays) for entries [begin, end), without a branch that could be guessed wrong.
-    // Returns whether all is in order; if not, the others are to be asked one by one.
-    template <class Put>
-    bool in_order(std::size_t begin, std::size_t end, std::size_t rows, const Put& put) const {
-        return keep.empty() ? asked<false>(begin, end, rows, put) : asked<true>(begin, end, rows, put);
+    // Writes the bag of each of the entries [begin, end), which bag_of tells, or `bag_count` if it is left
+    // out. There is no branch that could be guessed wrong. Returns whether all is in order; if not, they are
+    // to be asked one by one.
+    template <class Word, class BagOf>
+    bool in_order(std::size_t begin, std::size_t end, std::size_t rows, std::size_t bag_count, Word* own,
+                  const BagOf& bag_of, PackedPart& part) const {
+        return keep.empty() ? asked<false>(begin, end, rows, bag_count, own, bag_of, part)
+                            : asked<true>(begin, end, rows, bag_count, own, bag_of, part);
     }
 
   private:
-    template <bool Marked, class Put>
-    bool asked(std::size_t begin, std::size_t end, std::size_t rows, const Put& put) const {
+    template <bool Marked, class Word, class BagOf>
+    bool asked(std::size_t begin, std::size_t end, std::size_t rows, std::size_t bag_count,
+               Word* __restrict own, BagOf bag_of, PackedPart& told) const {
         const I least = strict ? std::numeric_limits<I>::min() : I{0};
+        const I* const from = ids.data();
+        const std::int8_t* const marks = keep.data();
+        PackedPart part = told;  // in registers
         bool fine = true;
         for (std::size_t i = begin; i < end; ++i) {
-            const I id = load_once(&ids[i]);
+            const I id = load_once(from + i);
             bool stays = id >= least;  // mutant: pruned
-            if constexpr (Marked) stays &= keep[i] != 0;
-            fine &= !stays | in_range(id, rows);
-            fine &= put(i, stays);
+            if constexpr (Marked) stays &= marks[i] != 0;
+            const std::int64_t bag = bag_of(i);
+            fine &= (!stays | in_range(id, rows)) & in_range(bag, bag_count);
+            own[i] = static_cast<Word>(stays ? static_cast<std::size_t>(bag) : bag_count);
+            part.add(bag, stays);
         }
+        told = part;
         return fine;
     }
 };
 
 namespace detail {
-
-// What is known of a part of the entries, told of one after another.
-struct PackedPart {
-    std::size_t kept = 0;
-    std::size_t bags = 0;  // that have entries which stay
-    std::int64_t first = -1, last = -1;
-    bool sorted = true;
-
-    // Without a branch: how long bags are cannot be guessed.
-    void add(std::size_t bag, bool stays) {
-        const auto own = static_cast<std::int64_t>(bag);
-        kept += stays ? 1 : 0;
-        bags += (stays & (own != last)) ? 1 : 0;
-        sorted &= !stays | (own >= last);
-        last = stays ? own : last;
-        first = first < 0 ? last : first;
-    }
-};
 
 // What was before a part: entries that stay, their bags, and the first bag that none of them has reached.
 struct PackedBefore {
@@ -117,8 +126,10 @@ class PackedEntries {
             detail::sort_unsorted(all, positions_);
             bags_ = std::move(all.keys);
             look([&](std::size_t begin, std::size_t end, const Word* own) {
-                detail::PackedPart part;
-                for (std::size_t i = begin; i < end; ++i) part.add(own[i], own[i] != bag_count);
+                PackedPart part;
+                for (std::size_t i = begin; i < end; ++i) {
+                    part.add(static_cast<std::int64_t>(own[i]), own[i] != bag_count);
+                }
                 return part;
             });
         }
@@ -151,15 +162,29 @@ class PackedEntries {
                 bag = end;
             };
             const std::size_t end = bags_.size() == 0 ? 0 : parts().end(part);
-            for (std::size_t i = parts().begin(part); i < end; ++i) {
-                const std::size_t own = bags_[i];
-                if (own == bag_count_) continue;
-                if (own >= bag) {
-                    pass_empty(own);
-                    begin_bag(own, place, true);
-                    bag = own + 1;
+            const auto put_all = [&, bag_count = bag_count_, bags = bags_.data(), put](auto position_of) {
+                for (std::size_t i = parts().begin(part); i < end;) {
+                    const std::size_t own = bags[i];
+                    if (own != bag_count && own >= bag) {
+                        pass_empty(own);
+                        begin_bag(own, place, true);
+                        bag = own + 1;
+                    }
+                    // What follows of the same bag, in a loop that keeps all it needs in registers.
+                    std::size_t to = place;
+                    for (; i < end && (bags[i] == own || bags[i] == bag_count); ++i) {
+                        if (bags[i] == bag_count) continue;
+                        put(to++, position_of(i));
+                    }
+                    place = to;
                 }
-                put(place++, positions_.size() == 0 ? i : static_cast<std::size_t>(positions_[i]));
+            };
+            if (positions_.size() == 0) {
+                put_all([](std::size_t i) { return i; });
+            } else {
+                put_all([positions = positions_.data()](std::size_t i) {
+                    return static_cast<std::size_t>(positions[i]);
+                });
             }
             if (end == bags_.size()) pass_empty(bag_count_);  // mutant: last bags
         });
@@ -172,13 +197,13 @@ class PackedEntries {
     template <class Read>
     bool look(const Read& read) {
         const Pieces pieces = parts();
-        std::vector<detail::PackedPart> found(pieces.count());
+        std::vector<PackedPart> found(pieces.count());
         parallel_for(pieces.count(), threads_for(bags_.size()), [&](std::size_t part, std::size_t) {
             found[part] = read(pieces.begin(part), pieces.end(part), bags_.data());
         });
         bool sorted = true;
         for (std::size_t part = 0; part < found.size(); ++part) {
-            const detail::PackedPart& here = found[part];
+            const PackedPart& here = found[part];
             detail::PackedBefore next = before_[part];
             if (here.kept > 0) {
                 const std::size_t first = static_cast<std::size_t>(here.first);
@@ -230,7 +255,7 @@ Plan pack_bags_plan(Matrix<const std::int64_t> indices, std::int64_t bag_count, 
     const std::size_t bound = filter.bound();
     const auto read = [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
         const auto one_by_one = [&] {
-            detail::PackedPart part;
+            PackedPart part;
             std::int64_t before = begin > 0 ? load_once(indices.row(begin - 1)) : 0;
             for (std::size_t i = begin; i < end; ++i) {
                 const std::int64_t bag = load_once(indices.row(i));
@@ -239,17 +264,13 @@ Plan pack_bags_plan(Matrix<const std::int64_t> indices, std::int64_t bag_count, 
                 before = bag;
                 const bool stays = filter.stays(i, bound);
                 own[i] = static_cast<Word>(stays ? static_cast<std::size_t>(bag) : bags);
-                part.add(own[i], stays);
+                part.add(bag, stays);
             }
             return part;
         };
-        detail::PackedPart part;
-        bool fine = filter.in_order(begin, end, bound, [&](std::size_t i, bool stays) {
-            const std::int64_t bag = load_once(indices.row(i));
-            own[i] = static_cast<Word>(stays ? static_cast<std::size_t>(bag) : bags);
-            part.add(static_cast<std::size_t>(bag), stays);
-            return in_range(bag, bags);
-        });
+        PackedPart part;
+        const auto bag_of = [indices](std::size_t i) { return load_once(indices.row(i)); };
+        bool fine = filter.in_order(begin, end, bound, bags, own, bag_of, part);
         if (filter.strict) {
             fine = fine && part.sorted && part.kept == end - begin &&
                    (begin == 0 || load_once(indices.row(begin - 1)) <= part.first);
@@ -265,16 +286,12 @@ Plan prune_bags_plan(std::span<const O> offsets, const EntryFilter<I>& filter, b
     const BagBegins begins(offsets, filter.ids.size(), inputs);
     const std::size_t bound = filter.bound();
     const auto read = [&]<class Word>(std::size_t begin, std::size_t end, Word* own) {
-        detail::PackedPart part;
+        PackedPart part;
         std::size_t bag = begins.bag_of(begin);
         for (std::size_t i = begin; i < end; ++bag) {
             const std::size_t end_of_bag = std::min(begins.end(bag), end);
-            const auto put = [&](std::size_t entry, bool stays) {
-                own[entry] = static_cast<Word>(stays ? bag : begins.size());
-                part.add(bag, stays);
-                return true;
-            };
-            if (!filter.in_order(i, end_of_bag, bound, put)) {
+            const auto this_bag = [bag](std::size_t) { return static_cast<std::int64_t>(bag); };
+            if (!filter.in_order(i, end_of_bag, bound, begins.size(), own, this_bag, part)) {
                 for (; i < end_of_bag; ++i) filter.stays(i, bound);  // throws, unless the ids have changed
             }
             i = end_of_bag;
@@ -308,9 +325,11 @@ void fill_bags(const Plan& plan, std::span<const I> ids, Bytes default_id, const
                     output.ids[place] = filled;
                     output.positions[place] = static_cast<std::int64_t>(ids.size());
                 },
-                [&](std::size_t place, std::size_t position) {
-                    output.ids[place] = load_once(&ids[position]);
-                    output.positions[place] = static_cast<std::int64_t>(position);
+                // Pointers of its own: others would be loaded again after every store.
+                [from = ids.data(), to = output.ids.data(), positions = output.positions.data()](
+                    std::size_t place, std::size_t position) {
+                    to[place] = load_once(from + position);
+                    positions[place] = static_cast<std::int64_t>(position);
                 });
         },
         plan.work<AnyPacked>());
