@@ -48,16 +48,18 @@ class GroupSums {
           prefetch_(grad),
           all_{rows_, scales_, grad.columns, 0, stream} {}
 
-    // Groups [group, last); `place(group, key)` says where the row of each belongs.
-    template <class Place>
-    void operator()(std::size_t group, std::size_t last, const Place& place) {
+    // Groups [group, last); `rows.place(group, key)` says where the row of each belongs, and `rows.flush()`
+    // is called when those that have a place, at most `rows.most()`, are there.
+    template <class Rows>
+    void operator()(std::size_t group, std::size_t last, Rows& rows) {
         while (group < last) {
             const std::size_t begin = begin_of(group);
             std::size_t end = begin;
             std::size_t count = 0;
-            for (; group < last && begin_of(group + 1) - begin <= kBatch; ++group, ++count) {
+            for (; group < last && count < rows.most() && begin_of(group + 1) - begin <= kBatch;
+                 ++group, ++count) {
                 const std::size_t next = begin_of(group + 1);
-                runs_[count].output = place(group, static_cast<std::size_t>(entries_.keys[group]));
+                runs_[count].output = rows.place(group, static_cast<std::size_t>(entries_.keys[group]));
                 runs_[count].count = static_cast<std::uint32_t>(next - end);
                 end = next;
             }
@@ -66,10 +68,11 @@ class GroupSums {
                 look_up(begin, end);
                 loops_.sum_scaled(all_, runs_, count);
             } else {
-                T* const output = place(group, static_cast<std::size_t>(entries_.keys[group]));
+                T* const output = rows.place(group, static_cast<std::size_t>(entries_.keys[group]));
                 sum_long(begin, begin_of(group + 1), output);
                 ++group;
             }
+            rows.flush();
         }
     }
 
@@ -135,17 +138,37 @@ class GroupSums {
     Run<T> runs_[kBatch];
 };
 
-// Makes the rows of all groups. `place(group, key)` says where the row of a group belongs.
-template <Lane T, class Word, class Scales, class Place>
-void sum_groups(Matrix<const T> grad, const GroupedEntries<Word>& grouped, const Scales& scales, bool stream,
-                Place place) {
+// Makes the rows of all groups. Every part of the work calls `make_rows()` for what GroupSums wants to know.
+template <Lane T, class Word, class Scales, class MakeRows>
+void sum_groups_into(Matrix<const T> grad, const GroupedEntries<Word>& grouped, const Scales& scales,
+                     bool stream, const MakeRows& make_rows) {
     const Pieces parts(grouped.size(), kPartEntries);
     const std::size_t threads = threads_for(grouped.size() * std::max<std::size_t>(grad.columns, 1));
     // Threads take the groups that begin in their part of the entries.
     parallel_for(parts.count(), threads, [&](std::size_t part, std::size_t) {
+        const std::size_t first = grouped.groups_before(parts.begin(part));
+        const std::size_t last = grouped.groups_before(parts.end(part));
+        if (first == last) return;
         GroupSums sums(grad, grouped, scales, stream);
-        sums(grouped.groups_before(parts.begin(part)), grouped.groups_before(parts.end(part)), place);
+        auto rows = make_rows();
+        sums(first, last, rows);
     });
+}
+
+// Rows that stay where they are put.
+template <class Place>
+struct PlacedRows {
+    const Place& place;
+
+    static constexpr std::size_t most() { return kSumBatch; }
+    static constexpr void flush() {}
+};
+
+// The same where `place(group, key)` says where the row of a group belongs.
+template <Lane T, class Word, class Scales, class Place>
+void sum_groups(Matrix<const T> grad, const GroupedEntries<Word>& grouped, const Scales& scales, bool stream,
+                Place place) {
+    sum_groups_into(grad, grouped, scales, stream, [&] { return PlacedRows<Place>{place}; });
 }
 
 template <Lane T, class Place>

@@ -3,6 +3,7 @@
 #include "simd/entry_loops_impl.hpp"
 #include "simd/levels.hpp"
 #include "simd/row_loops_impl.hpp"
+#include "simd/rule_loops_impl.hpp"
 
 namespace gradbag::simd {
 
@@ -16,6 +17,8 @@ AllLoops all_loops() {
             loops_of<Level, std::uint16_t>(),
             loops_of<Level, std::uint32_t>(),
             loops_of<Level, std::uint64_t>(),
+            rule_loops_of<Level, float>(),
+            rule_loops_of<Level, double>(),
             Level::template entries<std::int32_t>(),
             Level::template entries<std::int64_t>(),
             rank_numbers<Level>,

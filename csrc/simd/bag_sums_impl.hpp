@@ -38,8 +38,10 @@ class TileIds {
         }
         const I number = *static_cast<const volatile I*>(id);
         const auto at = static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
-        if (at >= rows_) [[unlikely]]
-            return nullptr;  // mutant: pooled id
+        const bool outside = at >= rows_;  // mutant: pooled id
+        if (outside) [[unlikely]] {
+            return nullptr;
+        }
         return columns_of<Packs>(reinterpret_cast<const T*>(table_ + offset(number)), tile_);
     }
 
@@ -138,15 +140,6 @@ struct PlainBags {
         return all.entries;
     }
 };
-
-template <class A>
-[[gnu::always_inline]] inline A root(A value) {
-    if constexpr (std::same_as<A, float>) {
-        return __builtin_sqrtf(value);
-    } else {
-        return __builtin_sqrt(value);
-    }
-}
 
 template <class Level, Lane T, Index I>
 struct WeightedBags {

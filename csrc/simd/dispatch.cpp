@@ -111,6 +111,15 @@ const RowLoops<std::uint64_t>& row_loops() {
     return chosen_loops().of_uint64;
 }
 
+template <>
+const RuleLoops<float>& rule_loops() {
+    return chosen_loops().rules_of_float;
+}
+template <>
+const RuleLoops<double>& rule_loops() {
+    return chosen_loops().rules_of_double;
+}
+
 // And for each type of index.
 template <>
 const EntryLoops<std::int32_t>& entry_loops() {

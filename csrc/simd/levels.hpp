@@ -4,6 +4,7 @@
 
 #include "simd/entry_loops.hpp"
 #include "simd/row_loops.hpp"
+#include "simd/rule_loops.hpp"
 
 namespace gradbag::simd {
 
@@ -17,6 +18,8 @@ struct AllLoops {
     RowLoops<std::uint16_t> of_uint16;
     RowLoops<std::uint32_t> of_uint32;
     RowLoops<std::uint64_t> of_uint64;
+    RuleLoops<float> rules_of_float;
+    RuleLoops<double> rules_of_double;
     EntryLoops<std::int32_t> of_int32;
     EntryLoops<std::int64_t> of_int64;
     void (*rank_numbers)(std::uint32_t* numbers, std::size_t count, const RankWord* words);

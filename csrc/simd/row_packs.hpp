@@ -85,6 +85,15 @@ struct Columns {
     }
 };
 
+template <class A>
+[[gnu::always_inline]] inline A root(A value) {
+    if constexpr (std::same_as<A, float>) {
+        return __builtin_sqrtf(value);
+    } else {
+        return __builtin_sqrt(value);
+    }
+}
+
 [[gnu::always_inline]] inline void prefetch_row(const void* row, std::size_t bytes) {
     const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(row);
     const std::uintptr_t end = begin + bytes;

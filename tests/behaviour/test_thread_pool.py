@@ -141,7 +141,7 @@ def steps(rng: np.random.Generator, columns: int) -> dict[str, Any]:
     """Rows of a table, many of them more than once."""
     made = bags(rng, columns)
     grad = rng.standard_normal((len(made["indices"]), columns)) * 100
-    return {"table": made["data"], "indices": made["indices"], "grad": grad, "learning_rate": 0.3}
+    return {"table": made["data"], "indices": made["indices"], "grad": grad}
 
 
 def addends(rng: np.random.Generator, count: int) -> dict[str, Any]:
@@ -169,11 +169,21 @@ def all_families(seed: int) -> list[tuple[str, dict[str, Any]]]:
 
 
 def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Inputs for any op whose arguments one of the families has."""
-    required = set(op.input_names) - op.optional_names
+    """Inputs for any op whose arguments one of the families has, with what an optimizer keeps and its numbers."""
+    required = {arg.name for arg in op.inputs if not (arg.optional or arg.updates or arg.shape == "")}
+    numbered = {arg.name for arg in op.inputs if arg.shape == ""}
     for label, family in all_families(seed):
-        if required <= set(family):
+        if op.updates and required <= set(family) and "table" in family:
+            numbers = dict.fromkeys(numbered, 0.3) | ({"step": 6} if "step" in numbered else {})
+            yield label, {**numbers, **kept(op, family["table"]), **family}
+        elif not op.updates and required | numbered <= set(family):
             yield label, family
+
+
+def kept(op: Op, table: Any) -> dict[str, Any]:
+    """What changes beside the table: as large as it is, or a number for each row."""
+    sizes = {arg.name: len(table) if arg.shape == "rows" else table.shape for arg in op.inputs if arg.updates}
+    return {name: np.arange(np.prod(size)).reshape(size) % 9 for name, size in sizes.items() if name != "table"}
 
 
 def choices(op: Op) -> Iterator[dict[str, str]]:

@@ -38,7 +38,7 @@ def test_what_must_be_copied_first_counts_as_memory() -> None:
     ):
         raw_ops.RowSgd(table=spread, **STEP)
     assert (spread == 1).all()
-    gradbag.set_memory_limit(48)
+    gradbag.set_memory_limit(112)
     raw_ops.RowSgd(table=spread, **STEP)
     assert spread.tolist() == MOVED
 
