@@ -1138,6 +1138,34 @@ def GatherV2(
 ) -> NDArray[Any]:
     """Slices of an array along an axis, by their numbers."""
 
+def StringToHashBucketFast(
+    *,
+    input: ArrayLike,
+    num_buckets: int,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The bucket of each string by FarmHash's Fingerprint64: quick, and for anybody to find strings that share one."""
+
+def StringToHashBucketStrong(
+    *,
+    input: ArrayLike,
+    num_buckets: int,
+    key: int | Sequence[int],
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The bucket of each string by SipHash with a key: who does not know it cannot choose strings that share one."""
+
+def StringToHashBucket(
+    *,
+    string_tensor: ArrayLike,
+    num_buckets: int,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The bucket of each string by TensorFlow's first hash, for models that were trained with it."""
+
 def NoOp(
     *,
     name: str | None = None,

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -19,6 +14,7 @@ from .eager.program import native
 __all__ = ["Vocabulary"]
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
+Lists = dict[str, np.ndarray[Any, Any]]
 Answer = TypeVar("Answer")
 _VERSION = 1
 
@@ -71,7 +67,7 @@ class Vocabulary:
         self._kind: Literal["int64", "string"] = kind
         self._capacity, self._admit_after, self._track = capacity, admit_after, bool(track)
         self._step = 0
-        self._seeds = (secrets.randbits(64), secrets.randbits(64))
+        self._seeds = (int.from_bytes(os.urandom(8)), int.from_bytes(os.urandom(8)))
         self._table = self._empty_table()
 
     # ------------------------------------------------------------------ what it is
@@ -165,7 +161,7 @@ class Vocabulary:
         """
         found, shape = self._read("ids", rows, with_ids=True)
         if self._kind == "int64":
-            return np.asarray(found["ids"]).reshape(shape)
+            return found["ids"].reshape(shape)
         text, ends = found["text"].tobytes(), found["ids"].tolist()
         answer = np.empty(len(ends), object)
         answer[:] = [text[a:b].decode("utf-8", "surrogateescape") for a, b in zip([0, *ends], ends, strict=False)]
@@ -173,7 +169,7 @@ class Vocabulary:
 
     def rows(self) -> Rows:
         """The rows that are in use, in order."""
-        return np.asarray(self._read("rows", None)[0]["rows"])
+        return self._read("rows", None)[0]["rows"]
 
     # ------------------------------------------------------------------ eviction
     def evict(self, rows: Any = None, *, ids: Any = None) -> Rows:
@@ -188,17 +184,17 @@ class Vocabulary:
             freed = self._locked("evict", lambda: self._table.evict(wanted), "rows")
             if isinstance(freed, int):
                 raise self._unused("evict", freed, wanted)
-            return np.asarray(freed)
+            return _plain(freed)
         given, _ = self._given("evict", ids)
         freed = self._locked("evict", lambda: self._table.evict_ids(given), "ids")
         if isinstance(freed, int):
             problem = errors.InvalidArgumentError(f"Vocabulary.evict: ids[{freed}] is not in the vocabulary")
             raise errors.about("ids", problem)
-        return np.asarray(freed)
+        return _plain(freed)
 
     def freed(self) -> Rows:
         """The rows that are free now: given out once, and not again since they were evicted."""
-        return np.asarray(self._read("freed", None)[0]["freed"])[::-1].copy()
+        return self._read("freed", None)[0]["freed"][::-1].copy()
 
     def forget_pending(self) -> None:
         """Forget what was seen too seldom to get a row; a long stream should do so from time to time."""
@@ -208,7 +204,7 @@ class Vocabulary:
     def uses(self, rows: Any = None) -> tuple[Rows, Rows]:
         """The last step and the number of uses of rows, or of all rows in order: for a criterion of your own."""
         found, shape = self._tracked("uses", rows)
-        return np.asarray(found["steps"]).reshape(shape), np.asarray(found["counts"]).reshape(shape)
+        return found["steps"].reshape(shape), found["counts"].reshape(shape)
 
     def rows_since(self, step: int) -> Rows:
         """The rows that were used after step `step`: what has changed since a checkpoint of that step.
@@ -222,7 +218,7 @@ class Vocabulary:
         """
         errors.check_natural("Vocabulary.rows_since", "step", step)
         found, _ = self._tracked("rows_since", None)
-        return np.asarray(found["rows"][found["steps"] > step])
+        return found["rows"][found["steps"] > step]
 
     def least_recent(self, k: int) -> Rows:
         """The `k` rows whose last use is longest ago, the oldest first; of equals the smaller row."""
@@ -235,19 +231,19 @@ class Vocabulary:
     def _least(self, function: str, k: int, by: list[str]) -> Rows:
         errors.check_natural(f"Vocabulary.{function}", "k", k)
         found, _ = self._tracked(function, None)
-        rows, keys = np.asarray(found["rows"]), [np.asarray(found[name]) for name in by]
+        rows, keys = found["rows"], [found[name] for name in by]
         if 0 < k < rows.size:  # no need to sort what cannot be among them
             near = keys[0] <= np.partition(keys[0], k - 1)[k - 1]
             rows, keys = rows[near], [key[near] for key in keys]
         return rows[np.lexsort([rows, *reversed(keys)])[:k]]
 
-    def _tracked(self, function: str, rows: Any) -> tuple[dict[str, Any], tuple[int, ...]]:
+    def _tracked(self, function: str, rows: Any) -> tuple[Lists, tuple[int, ...]]:
         if not self._track:
             raise errors.Error(f"Vocabulary.{function}: uses are not kept; make the vocabulary with track=True")
         return self._read(function, rows)
 
     # ------------------------------------------------------------------ files
-    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+    def state_dict(self) -> Lists:
         """All of it as plain arrays, for `load_state_dict` or a file of your own."""
         found, _ = self._read("state_dict", None, with_ids=True)
         capacity = -1 if self._capacity is None else self._capacity
@@ -257,7 +253,7 @@ class Vocabulary:
             "settings": np.array([capacity, self._admit_after, self._track, self._step], np.int64),
             "seeds": np.array(self._seeds, np.uint64),
         }
-        return state | {name: np.asarray(found[name]) for name in _LISTS}
+        return state | found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Become what `state_dict` has told; on an error nothing has changed."""
@@ -265,48 +261,17 @@ class Vocabulary:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in NumPy's .npz format. Until it is whole, and on the disk, the old one stays in its place."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **self.state_dict())  # type: ignore[arg-type]  # its stub knows of `allow_pickle` alone
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        _flush_folder(target.parent)
+        from . import vocabulary_files
+
+        vocabulary_files.write(path, self.state_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Vocabulary:
         """The vocabulary of a file that `save` has written."""
+        from . import vocabulary_files
+
         vocabulary = cls()
-        try:
-            with zipfile.ZipFile(path) as file:
-                sizes = [(entry.filename, [entry.file_size], 1) for entry in file.infolist()]
-                memory.reserve("Vocabulary.load", sizes)
-                if damaged := file.testzip():
-                    raise ValueError(f"{damaged} is damaged")
-            with np.load(path, allow_pickle=False) as lists:
-                state = {name: lists[name] for name in lists.files}
-        except FileNotFoundError:
-            raise
-        except (
-            ValueError,
-            EOFError,
-            OSError,
-            KeyError,
-            NotImplementedError,
-            RuntimeError,
-            zipfile.BadZipFile,
-        ) as problem:
-            told = f"Vocabulary.load: {os.fspath(path)} is no vocabulary, or damaged: {problem}"
-            raise errors.about("path", errors.InvalidArgumentError(told)) from None
-        except MemoryError:
-            told = f"Vocabulary.load: there is no memory for the contents of {os.fspath(path)}"
-            raise errors.ResourceExhaustedError(told) from None
-        vocabulary._become("Vocabulary.load", os.fspath(path), state)
+        vocabulary._become("Vocabulary.load", os.fspath(path), vocabulary_files.read("Vocabulary.load", path))
         return vocabulary
 
     def _become(self, function: str, source: str, state: Mapping[str, Any]) -> None:
@@ -347,7 +312,7 @@ class Vocabulary:
         array = string_columns.integers(f"Vocabulary.{function}", "ids", ids)
         return array.reshape(-1), array.shape
 
-    def _read(self, function: str, rows: Any, with_ids: bool = False) -> tuple[dict[str, Any], tuple[int, ...]]:
+    def _read(self, function: str, rows: Any, with_ids: bool = False) -> tuple[Lists, tuple[int, ...]]:
         wanted, shape = None, (-1,)
         if rows is not None:
             array = string_columns.integers(f"Vocabulary.{function}", "rows", rows)
@@ -355,7 +320,7 @@ class Vocabulary:
         found = self._locked(function, lambda: self._table.read(wanted, with_ids))
         if isinstance(found, int):
             raise self._unused(function, found, wanted)
-        return found, shape
+        return {name: _plain(found[name]) for name in _LISTS}, shape
 
     def _unused(self, function: str, place: int, rows: Any) -> errors.Error:
         hint = f"is not in use; {self!r} has given out {self.num_rows} rows"
@@ -380,8 +345,6 @@ class Vocabulary:
             raise errors.ResourceExhaustedError(f"Vocabulary.{function}: the system has no more memory") from None
 
 
-# What the reader of zip files raises about one that is damaged, beside the usual.
-_UNREADABLE = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, RuntimeError, zlib.error)
 # The lists of a state, and what they hold; of strings, `ids` says where in `text` each ends.
 _LISTS = {
     "rows": np.int64,
@@ -422,6 +385,11 @@ def _within_memory(function: str, work: Callable[[int], None]) -> None:
         limit = max(memory.get_memory_limit(), needed)
 
 
+def _plain(array: Any) -> np.ndarray[Any, Any]:
+    """NumPy has two types for 64 bits on many machines, and compiled code gives the one that shows."""
+    return np.asarray(array).view(np.dtype(array.dtype.name))
+
+
 def _shaped(function: str, rows: Rows, shape: tuple[int, ...], default: int) -> Rows:
     if default != -1:
         if isinstance(default, bool) or not isinstance(default, int):
@@ -430,14 +398,3 @@ def _shaped(function: str, rows: Rows, shape: tuple[int, ...], default: int) -> 
             raise errors.unfit(f"Vocabulary.{function}", "default", "an int64", errors.shown(default))
         rows[rows < 0] = default
     return rows.reshape(shape)
-
-
-def _flush_folder(folder: Path) -> None:
-    """So that the new name survives a failure of the machine, too."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -115,6 +115,8 @@ def cast(value: Any, name: str) -> Array:
     """A sample's value in a dtype; reals become complex, string or quantized values in a way that keeps them apart."""
     array = np.asarray(value)
     dtype = dtypes.numpy_dtype(name)
+    if name == "string" and dtypes.is_string(array.dtype):
+        return array.astype(object)
     if name == "string":
         return np.array([f"text {v:.3g}" for v in array.flat], dtype=object).reshape(array.shape)
     if name == "bool":

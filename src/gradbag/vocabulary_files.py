@@ -1,0 +1,59 @@
+"""Lists of a vocabulary in a file: NumPy's .npz, which is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import errors, memory
+
+Lists = Mapping[str, np.ndarray[Any, Any]]
+
+# What the reader of zip files raises about one that is damaged, beside the usual.
+_UNREADABLE = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, RuntimeError, zlib.error)
+
+
+def write(path: str | os.PathLike[str], lists: Lists) -> None:
+    """Until the new file is whole, and on the disk, the old one stays in its place."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **lists)  # type: ignore[arg-type]  # its stub knows of `allow_pickle` alone
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # so that the new name survives a failure of the machine, too
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read(function: str, path: str | os.PathLike[str]) -> Lists:
+    """All lists of a file whose checksums are right."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            memory.reserve(function, [(entry.filename, [entry.file_size], 1) for entry in file.infolist()])
+            if damaged := file.testzip():
+                raise ValueError(f"{damaged} is damaged")
+        with np.load(path, allow_pickle=False) as lists:
+            return {name: lists[name] for name in lists.files}
+    except (FileNotFoundError, errors.Error):
+        raise
+    except (*_UNREADABLE, ValueError, OSError) as problem:
+        told = f"{function}: {os.fspath(path)} is no vocabulary, or damaged: {problem}"
+        raise errors.about("path", errors.InvalidArgumentError(told)) from None
+    except MemoryError:
+        raise errors.ResourceExhaustedError(f"{function}: no memory for the contents of {os.fspath(path)}") from None
