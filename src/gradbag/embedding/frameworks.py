@@ -55,7 +55,8 @@ class Answers:
     def cast(self, values: Any, like: Any) -> Any:
         if values.dtype == like.dtype:
             return values
-        return values.to(like.dtype) if hasattr(values, "new_tensor") else values.astype(like.dtype)
+        is_torch = hasattr(values, "new_tensor")
+        return values.to(like.dtype) if is_torch else raw_ops.Cast(x=values, DstT=dtype_name(like))
 
 
 def answers_for(*values: Any) -> Answers:

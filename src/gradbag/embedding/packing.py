@@ -72,7 +72,8 @@ def _above_zero(weights: Any) -> Any:
         weights = plain(weights)
     elif hasattr(weights, "detach"):
         weights = weights.detach()
-    return answers_for(weights).marks(weights > 0)
+    with np.errstate(invalid="ignore"):  # NumPy warns of NaN in 16 bits
+        return answers_for(weights).marks(weights > 0)
 
 
 def _as_integer(value: Any, ids: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from ... import attributes
@@ -18,6 +19,8 @@ class JaxAnswers(Answers):
     """What is filled up has the default weight and stands in a bag of its own, which is thrown away."""
 
     def packed(self, name: str, given: dict[str, Any], size: int | None) -> Packed:
+        if "indices" in given:  # those of a BCOO are int32, also where JAX has int64
+            given["indices"] = given["indices"].astype(jax.dtypes.canonicalize_dtype("int64"))
         try:
             return super().packed(name, given, size)
         except SizeNotKnownError:
