@@ -236,7 +236,7 @@ def test_what_an_op_updates_is_a_variable_and_is_assigned(op, mode):
         updated = op.flat_updates(len(case.arrays))
         shapes = [tf.TensorShape(None if mode == "unknown shapes" else case.arrays[place].shape) for place in updated]
         variables = {p: tf.Variable(case.arrays[p], shape=shape) for p, shape in zip(updated, shapes, strict=True)}
-        others = [place for place in range(len(case.arrays)) if place not in updated]
+        others = [place for place, _, _ in case.given if place not in updated]
         tensors = [to_tensor(case.arrays[place]) for place in others]
         got = [*variables.values(), *run(mode, updating(case, variables, others), *tensors)]
         for one, want in zip(got, eager.functional(op, case.arrays, dict(case.attrs)), strict=True):
@@ -249,7 +249,8 @@ def updating(case, variables, others):
 
     def function(*tensors):
         given = {**variables, **dict(zip(others, tensors, strict=True))}
-        named = dict(zip(op.input_names, op.grouped([given[place] for place in sorted(given)]), strict=True))
+        complete = [given.get(place) for place in range(len(case.arrays))]
+        named = dict(zip(op.input_names, op.grouped(complete), strict=True))
         answer = getattr(raw_ops, op.name)(**named, **case.attrs)
         return [] if answer is None else as_list(op, answer)
 
