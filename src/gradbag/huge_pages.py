@@ -21,6 +21,6 @@ def ask_for_huge_pages(address: int, size: int) -> bool:
     length = (address + size - begin) // mmap.PAGESIZE * mmap.PAGESIZE
     try:
         ask = ctypes.CDLL(None).madvise
-        return ask(ctypes.c_void_p(begin), ctypes.c_size_t(length), mmap.MADV_HUGEPAGE) == 0
+        return bool(ask(ctypes.c_void_p(begin), ctypes.c_size_t(length), mmap.MADV_HUGEPAGE) == 0)
     except (AttributeError, OSError):  # a system, or a Python, that does not know of them
         return False

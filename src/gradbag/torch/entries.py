@@ -31,7 +31,7 @@ def also(theirs: type, problem: errors.Error) -> errors.Error:
     """The same error, which is of the class as well that PyTorch raises in its place."""
     if isinstance(problem, theirs):
         return problem
-    told: errors.Error = _both(type(problem), theirs)(str(problem))
+    told: errors.Error = _both(type(problem), theirs)(str(problem))  # type: ignore[arg-type]
     return errors.about(problem.argument, told)
 
 

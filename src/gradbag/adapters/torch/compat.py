@@ -15,6 +15,9 @@ from torch._C import (
     # What the dispatcher would do with a call; without these three every call would go by way of it: 20 microseconds.
     _dispatch_tls_local_include_set,
     _len_torch_function_stack,
+    # Whether a gradient will be added to its leaf, or is asked for by `torch.autograd.grad`; without it a large sparse
+    # gradient would be copied.
+    _will_engine_execute_node,
 )
 from torch._C._autograd import _profiler_enabled
 
@@ -48,6 +51,26 @@ def with_forward_mode() -> object:
     return forward_ad._set_fwd_grad_enabled(True)
 
 
+def leaf_of(step: object, place: int) -> torch.Tensor | None:
+    """The leaf to which this gradient of a step that runs will be added; nodes have it by an undocumented name."""
+    node = step.next_functions[place][0]  # type: ignore[attr-defined]
+    leaf = getattr(node, "variable", None)
+    try:
+        return leaf if leaf is not None and _will_engine_execute_node(node) else None
+    except RuntimeError:  # somebody has asked for it by `torch.autograd.grad`
+        return None
+
+
+def has_parts_of(gradient: torch.Tensor, address: int, count: int) -> bool:
+    """Whether the values of a sparse tensor are these; `values` would want it to be known as coalesced."""
+    return bool(gradient.is_sparse and gradient._nnz() == count and gradient._values().data_ptr() == address)
+
+
+def call_coalesced(sparse: torch.Tensor) -> None:
+    """Say that a sparse tensor has every place once; there is no public way but to sort it."""
+    sparse._coalesced_(True)
+
+
 def is_known_equal(one: object, other: object, message: object) -> None:
     """Tells the compiler what must be equal; the public `torch._check` has a private name."""
     torch._check(one == other, message)
@@ -60,10 +83,13 @@ __all__ = [
     "_after_autograd_keyset",
     "_any_requires_grad",
     "_are_functorch_transforms_active",
+    "call_coalesced",
     "enable_inplace_requires_grad",
     "enable_single_level_autograd_function",
     "forward_mode_is_on",
+    "has_parts_of",
     "is_known_equal",
     "is_undisturbed",
+    "leaf_of",
     "with_forward_mode",
 ]

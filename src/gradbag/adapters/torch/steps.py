@@ -17,6 +17,8 @@ from ...gradients import Ops, Shaped, pull, push
 from ...spec import Op
 from . import compat
 
+LARGE = 1 << 18  # bytes of a sparse gradient that take longer to copy than a hook to come and go
+
 
 def recorded(op: Op, overload: Any, step: Any) -> Callable[..., Any]:
     """The function for the Autograd key of one overload of an op."""
@@ -104,8 +106,7 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
         def backward(ctx: Any, *cotangents: Any) -> Any:
             inputs, outputs = ctx.keeping.restored(ctx)
             pulled = _turned(op, pull(ops, op, inputs, outputs, _turned(op, cotangents), named(ctx.attrs)))
-            # Of a sparse gradient that nobody else holds the tape takes the parts, forgetting that it is coalesced.
-            ctx.held = [p for p in pulled if p is not None and p.is_sparse]
+            ctx.held = [p for n, p in enumerate(pulled) if p is not None and p.is_sparse and not _kept(ctx, n + 2, p)]
             return (None, None, *pulled, *[None] * len(ctx.attrs))
 
         @staticmethod
@@ -118,6 +119,25 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
 
     Step.__name__ = Step.__qualname__ = op.name
     return Step
+
+
+def _kept(ctx: Any, place: int, gradient: torch.Tensor) -> bool:
+    """Of a sparse gradient that nobody holds the tape takes the parts, forgetting that it is coalesced.
+
+    If it is held, the tape copies it. That is right for a small one; of a large one, the leaf is told when it is there.
+    """
+    values = gradient.values()
+    if values.nbytes < LARGE or (leaf := compat.leaf_of(ctx, place)) is None or leaf.grad is not None:
+        return False
+    address, count = values.data_ptr(), len(values)
+
+    def tell(leaf: Any) -> None:
+        handle.remove()
+        if compat.has_parts_of(leaf.grad, address, count):
+            compat.call_coalesced(leaf.grad)
+
+    handle = leaf.register_post_accumulate_grad_hook(tell)
+    return True
 
 
 def _turned(op: Op, cotangents: Sequence[Any]) -> Sequence[Any]:
