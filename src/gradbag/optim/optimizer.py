@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -156,9 +157,7 @@ class Optimizer:
         wanted = [kept.name for kept in self.rule.states] + (["last"] if self.is_lazy else [])
         missing = [name for name in ("step", *wanted) if name not in state]
         if missing:
-            raise errors.unfit(
-                type(self).__name__, "state", f"what `init` has made, with {missing[0]!r}", "another"
-            )
+            raise errors.unfit(type(self).__name__, "state", f"what `init` has made, with {missing[0]!r}", "another")
         return {name: state[name] for name in wanted}
 
     # ------------------------------------------------------------------ checks
@@ -181,5 +180,11 @@ for _name in ("init", "apply", "step", "catch_up"):
 
 def home_of(table: Any) -> Any:
     """The module that runs steps on such a table: `arrays`, or the one of its framework."""
-    adapter = adapters.adapter_of(type(table))
+    kind: Any = type(table)
+    return _home(kind)
+
+
+@cache  # a step of ten rows should cost little more than its kernel
+def _home(kind: type) -> Any:
+    adapter = adapters.adapter_of(kind)
     return arrays if adapter is None else import_module(f"{adapter.__name__}.optim")
