@@ -77,7 +77,7 @@ def bags_to_prune(rng: Rng) -> Iterator[Inputs]:
 
 
 def weights_to_pack(rng: Rng) -> Iterator[Inputs]:
-    for count, packed in ((0, 0), (0, 3), (4, 0), (3, 5), (40, 70)):
+    for count, packed in ((3, 5), (4, 2), (40, 70), (0, 0), (0, 3), (4, 0)):
         positions = rng.integers(0, count + 1, packed)
         yield {"weights": values(rng, count), "positions": positions, "default_weight": values(rng)}
 
