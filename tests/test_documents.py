@@ -82,7 +82,9 @@ def test_a_name_that_is_not_there_is_found() -> None:
     assert unknown(f"```\n`left/out.py`\n```\n{text} [gone](gone.md) [web](https://example.org)") == [*wrong, "gone.md"]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/kernels.md", "docs/migration.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/kernels.md", "docs/migration.md", "docs/vocabulary.md"]
+)
 def test_the_files_that_a_document_names_are_there(name: str) -> None:
     found = [word for word in unknown((ROOT / name).read_text(encoding="utf-8"), name) if PATH.fullmatch(word)]
     assert [word for word in found if "scale_rows" not in word] == []  # the example's own

@@ -22,7 +22,10 @@ Struct& inside(const nb::capsule& capsule, const char* name) {
 }
 
 std::string at_place(std::size_t place, const std::string& text) {
-    return "[" + std::to_string(place) + "] " + text;
+    std::string told = "[";
+    told += std::to_string(place);
+    told += "] ";
+    return told += text;
 }
 
 // Python's str as UTF-8. What is no text, but stands for a byte that could not be decoded, becomes that byte.
@@ -230,17 +233,18 @@ Strings Strings::of_array(const nb::object& value) {
     if (PyArray_TYPE(array) == NPY_UNICODE) {
         std::string text;
         for (std::size_t place = 0; place < count; ++place) {
-            text.clear();
-            std::size_t zeros = 0;  // of which the last are padding
-            for (std::size_t at = 0; at < width; at += sizeof(std::uint32_t)) {
-                std::uint32_t point;
-                std::memcpy(&point, bytes + place * width + at, sizeof(point));
-                if (point == 0) {
-                    ++zeros;
-                    continue;
-                }
-                text.append(std::exchange(zeros, 0), '\0');
-                encode(point, place, text);
+            const auto* const points = reinterpret_cast<const std::uint32_t*>(bytes + place * width);
+            std::size_t length = width / sizeof(std::uint32_t);
+            while (length > 0 && points[length - 1] == 0) --length;
+            text.resize(length);
+            std::uint32_t all = 0;
+            for (std::size_t at = 0; at < length; ++at) {
+                all |= points[at];
+                text[at] = static_cast<char>(points[at]);
+            }
+            if (all >= 0x80) {  // not ASCII
+                text.clear();
+                for (std::size_t at = 0; at < length; ++at) encode(points[at], place, text);
             }
             copies.add(text);
         }

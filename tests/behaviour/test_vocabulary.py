@@ -1,6 +1,8 @@
 """Rows for ids: what they are, admission, eviction, uses; in every form in which ids may come."""
 
+import doctest
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import gradbag
-from gradbag import InvalidArgumentError, UnsupportedTypeError, Vocabulary
+from gradbag import InvalidArgumentError, UnsupportedTypeError, Vocabulary, hashing, vocabulary
 
 EXTREME = [0, -1, 1, 2**63 - 1, -(2**63), 2**32, -(2**32)]
 WORDS = ["", "a", "ä", "\0", "a\0", "\0a", "日本語", "x" * 15, "x" * 16, "x" * 17, "x" * 1000, "🙂"]
@@ -359,3 +361,11 @@ def test_text_of_evicted_ids_is_given_up() -> None:
     assert vocabulary.nbytes < 1_500_000
     assert list(vocabulary) == ["kept 29"]
     assert vocabulary.lookup(["kept 29"]).tolist() == vocabulary.rows().tolist()
+
+
+def test_the_documents_show_what_happens() -> None:
+    page = Path(__file__).parents[2] / "docs/vocabulary.md"
+    results = [doctest.testmod(module) for module in (vocabulary, hashing)]
+    results.append(doctest.testfile(str(page), module_relative=False, encoding="utf-8"))
+    assert [result.failed for result in results] == [0, 0, 0]
+    assert all(result.attempted >= 8 for result in results)
