@@ -67,6 +67,10 @@ bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pa
 bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch beside PyTorch's own
 	$(BIN)/python benchmarks/bags.py
 
+.PHONY: bench-vocabulary
+bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Measure vocabularies and hash buckets beside pandas, Keras and TensorFlow
+	$(BIN)/python benchmarks/vocabulary.py
+
 .PHONY: bench-training
 bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTorch with nn.EmbeddingBag and with gradbag's
 	$(BIN)/python examples/train_recommender_torch.py --mode mean

@@ -259,6 +259,13 @@ class Vocabulary:
         """Become what `state_dict` has told; on an error nothing has changed."""
         self._become("Vocabulary.load_state_dict", "state", state)
 
+    def __getstate__(self) -> Lists:
+        """For copies, and for processes that are handed one."""
+        return self.state_dict()
+
+    def __setstate__(self, state: Lists) -> None:
+        self._become("Vocabulary", "state", state)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file in NumPy's .npz format. Until it is whole, and on the disk, the old one stays in its place."""
         from . import vocabulary_files

@@ -1,6 +1,7 @@
 """Vocabularies in files and in dicts: whole, damaged, written by a process that is killed; and interrupted calls."""
 
 import contextlib
+import copy
 import os
 import signal
 import subprocess
@@ -60,6 +61,14 @@ def test_an_empty_one_and_a_large_one(tmp_path: Path) -> None:
     rows = large.add(ids)
     large.save(tmp_path / "large")
     assert (Vocabulary.load(tmp_path / "large").lookup(ids) == rows).all()
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    vocabulary = made("string")
+    copied = copy.deepcopy(vocabulary)
+    assert_same(vocabulary, copied)
+    copied.evict(copied.rows())
+    assert len(copied) == 0 < len(vocabulary)
 
 
 # ------------------------------------------------------------------ damage
