@@ -27,7 +27,8 @@ class Tables:
             given, listed = list(given), True
         if given is None or (listed and not given):
             raise errors.unfit(function, argument, "a table, or a list of at least one shard", repr(given))
-        self.shards = list(given) if listed else [given if hasattr(given, "shape") else np.asarray(given, np.float32)]
+        shards = given if listed else [given if hasattr(given, "shape") else np.asarray(given, np.float32)]
+        self.shards = [answers_for(shard).table(shard) for shard in shards]
         for shard in self.shards:
             if len(shard.shape) < 1:
                 raise errors.wrong_shape(function, argument, "rows *inner", "", tuple(shard.shape))
