@@ -1,10 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,6 +33,65 @@ using Entry = std::uint64_t;
 // The winner of an empty bag: -1.
 inline constexpr Entry kNobody = ~Entry{0};
 
+namespace detail {
+
+// So many rows challenge each other before the next are looked up, and so many columns of them at once.
+inline constexpr std::size_t kChallengers = 64;
+inline constexpr std::size_t kContested = 64;
+
+// The rows of one bag challenge what it has. Numbers of rows are as wide as what is compared, so that one
+// mask serves both.
+template <Lane T>
+class Contest {
+    using A = Accumulator<T>;
+    using Number = std::conditional_t<sizeof(A) == 8, std::int64_t, std::int32_t>;
+
+  public:
+    Contest(T* output, Entry* winners, std::size_t columns)
+        : output_(output), winners_(winners), columns_(columns) {}
+
+    // Rows of entries from `entry` on, which follow those of the call before.
+    void run(const T* const* rows, std::size_t count, std::size_t entry, bool first) {
+        for (std::size_t begin = 0; begin < columns_; begin += kContested) {
+            const std::size_t width = std::min(kContested, columns_ - begin);
+            const T* const start = first ? rows[0] + begin : output_ + begin;
+            for (std::size_t c = 0; c < width; ++c) best_[c] = widen(start[c]);
+            std::fill_n(best_row_, width, Number{first ? 0 : -1});
+            for (std::size_t r = first ? 1 : 0; r < count; ++r) {
+                challenge(rows[r] + begin, static_cast<Number>(r), width);
+            }
+            for (std::size_t c = 0; c < width; ++c) {
+                if (best_row_[c] < 0) continue;
+                const std::size_t row = static_cast<std::size_t>(best_row_[c]);
+                output_[begin + c] = rows[row][begin + c];
+                winners_[begin + c] = entry + row;
+            }
+        }
+    }
+
+  private:
+    // Without a branch and not inlined: else a compiler would find branches again, and make no vectors.
+    [[gnu::noinline]] void challenge(const T* __restrict row, Number number, std::size_t width) {
+        A* __restrict const best = best_;
+        Number* __restrict const best_row = best_row_;
+        for (std::size_t c = 0; c < width; ++c) {
+            const A value = widen(row[c]);
+            const Number wins = -static_cast<Number>(value > best[c]);  // mutant: first of equals
+            const auto chosen = [wins](Number one, Number other) { return (one & wins) | (other & ~wins); };
+            best_row[c] = chosen(number, best_row[c]);
+            best[c] = std::bit_cast<A>(chosen(std::bit_cast<Number>(value), std::bit_cast<Number>(best[c])));
+        }
+    }
+
+    T* output_;
+    Entry* winners_;
+    std::size_t columns_;
+    A best_[kContested];
+    Number best_row_[kContested];
+};
+
+}  // namespace detail
+
 // output[b] = the largest of table[ids[i]] over the entries i of bag b, winners[b] = the entry that had it;
 // zeros and nobody if it is empty. The first of equals wins; a NaN wins where it comes first, and never
 // later. A bad id is found when it is the turn of its bag: others may have been written by then.
@@ -39,32 +100,25 @@ void bag_max(Matrix<const T> table, std::span<const I> ids, std::span<const O> o
              Matrix<Entry> winners) {
     const BagBegins bags(offsets, ids.size(), kPoolInputs);
     const RowPrefetch prefetch(table);
-    const std::size_t columns = table.columns;
-    const auto row_of = [&](std::size_t entry) {
-        if (entry + kPrefetchDistance < ids.size()) {
-            prefetch(static_cast<std::uint64_t>(load_once(&ids[entry + kPrefetchDistance])));
-        }
-        return table.row(checked(load_once(&ids[entry]), table.rows, {kPoolInputs.entries, entry}));
-    };
-    bags.in_parts(columns, [&](std::size_t bag, std::size_t last) {
+    bags.in_parts(table.columns, [&](std::size_t bag, std::size_t last) {
+        const T* rows[detail::kChallengers];
         for (; bag < last; ++bag) {
-            const std::size_t begin = bags.begin(bag);
             const std::size_t end = bags.end(bag);
-            T* __restrict const best = output.row(bag);
-            Entry* __restrict const winner = winners.row(bag);
-            std::fill_n(winner, columns, begin < end ? Entry{begin} : kNobody);
-            if (begin == end) {
+            if (bags.begin(bag) == end) {
                 clear_rows(output, bag, bag + 1);  // mutant: empty maximum
-                continue;
+                std::fill_n(winners.row(bag), winners.columns, kNobody);
             }
-            std::copy_n(row_of(begin), columns, best);
-            for (std::size_t entry = begin + 1; entry < end; ++entry) {
-                const T* __restrict const row = row_of(entry);
-                for (std::size_t c = 0; c < columns; ++c) {
-                    const bool wins = widen(row[c]) > widen(best[c]);  // mutant: first of equals
-                    best[c] = wins ? row[c] : best[c];
-                    winner[c] = wins ? Entry{entry} : winner[c];
+            detail::Contest<T> contest(output.row(bag), winners.row(bag), table.columns);
+            for (std::size_t begin = bags.begin(bag); begin < end;) {
+                const std::size_t count = std::min(detail::kChallengers, end - begin);
+                for (std::size_t r = 0; r < count; ++r) {
+                    const Place place{kPoolInputs.entries, begin + r};
+                    rows[r] = table.row(checked(load_once(&ids[begin + r]), table.rows, place));
+                    const std::size_t later = begin + r + kPrefetchDistance;
+                    if (later < ids.size()) prefetch(static_cast<std::uint64_t>(load_once(&ids[later])));
                 }
+                contest.run(rows, count, begin, begin == bags.begin(bag));
+                begin += count;
             }
         }
     });

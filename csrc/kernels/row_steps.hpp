@@ -61,7 +61,11 @@ class SteppedRows {
         return sums_.data() + all_.count++ * all_.columns;
     }
 
-    void flush() {
+    template <class Word>
+    void flush(const GroupedEntries<Word>& entries, std::size_t next) {
+        const std::size_t later = std::min(kSteppedAhead, entries.groups - next);
+        std::copy_n(entries.keys.data() + next, later, rows_ + all_.count);
+        all_.upcoming = all_.count + later;
         apply_(all_);
         all_.count = 0;
     }
@@ -71,7 +75,7 @@ class SteppedRows {
     RuleRows<T> all_;
     std::size_t most_;
     Buffer<T> sums_;
-    std::size_t rows_[kSumBatch];
+    std::size_t rows_[kSumBatch + kSteppedAhead];
 };
 
 template <std::floating_point T, class Word, class Scales>

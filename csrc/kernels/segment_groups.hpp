@@ -48,8 +48,8 @@ class GroupSums {
           prefetch_(grad),
           all_{rows_, scales_, grad.columns, 0, stream} {}
 
-    // Groups [group, last); `rows.place(group, key)` says where the row of each belongs, and `rows.flush()`
-    // is called when those that have a place, at most `rows.most()`, are there.
+    // Groups [group, last); `rows.place(group, key)` says where the row of each belongs, and when those that
+    // have a place, at most `rows.most()`, are there, `rows.flush(entries, group)` tells which group is next.
     template <class Rows>
     void operator()(std::size_t group, std::size_t last, Rows& rows) {
         while (group < last) {
@@ -72,7 +72,7 @@ class GroupSums {
                 sum_long(begin, begin_of(group + 1), output);
                 ++group;
             }
-            rows.flush();
+            rows.flush(entries_, group);
         }
     }
 
@@ -161,7 +161,7 @@ struct PlacedRows {
     const Place& place;
 
     static constexpr std::size_t most() { return kSumBatch; }
-    static constexpr void flush() {}
+    static constexpr void flush(const auto&, std::size_t) {}
 };
 
 // The same where `place(group, key)` says where the row of a group belongs.

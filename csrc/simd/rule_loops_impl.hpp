@@ -167,8 +167,8 @@ struct Ftrl {
 
 // Rows that will move soon are asked for together with what is kept of them.
 template <class Rule, class T>
-[[gnu::always_inline]] inline void ask_for_rule(const RuleRows<T>& all, std::size_t position) {
-    if (position >= all.count) return;
+[[gnu::always_inline]] inline void ask_for_row(const RuleRows<T>& all, std::size_t position) {
+    if (position >= all.upcoming) return;
     const std::size_t row = all.rows[position];
     const auto ask = [&](const T* from, std::size_t numbers) {
         const auto begin = reinterpret_cast<std::uintptr_t>(from + row * numbers);
@@ -204,9 +204,8 @@ template <class Rule, class T>
 template <class Level, class Rule, class T>
 [[gnu::flatten]] void move_rows(const RuleRows<T>& all) {
     const std::size_t columns = all.columns;
-    for (std::size_t i = 0; i < kPrefetchDistance; ++i) ask_for_rule<Rule>(all, i);
     for (std::size_t i = 0; i < all.count; ++i) {
-        ask_for_rule<Rule>(all, i + kPrefetchDistance);
+        ask_for_row<Rule>(all, i + kSteppedAhead);
         const std::size_t row = all.rows[i];
         T* __restrict const w = all.table + row * columns;
         T* __restrict const g = all.grads + i * columns;
@@ -233,12 +232,14 @@ template <class Level, class Rule, class T>
 }
 
 template <class Level, class T>
+void move_by_momentum(const RuleRows<T>& all) {
+    all.nesterov ? move_rows<Level, Momentum<T, true>, T>(all) : move_rows<Level, Momentum<T, false>, T>(all);
+}
+
+template <class Level, class T>
 [[gnu::always_inline]] inline RuleLoops<T> rule_loops_of() {
     return {move_rows<Level, Sgd<T>, T>,
-            [](const RuleRows<T>& all) {
-                all.nesterov ? move_rows<Level, Momentum<T, true>, T>(all)
-                             : move_rows<Level, Momentum<T, false>, T>(all);
-            },
+            move_by_momentum<Level, T>,
             move_rows<Level, Adagrad<T>, T>,
             move_rows<Level, RowWiseAdagrad<T>, T>,
             move_rows<Level, Adam<T, false, false>, T>,
