@@ -83,7 +83,7 @@ MUTANTS: dict[str, list[Edit]] = {
     ],
     "bag_max": [
         ("empty maximum", "", "", "empty bags are not cleared"),
-        ("first of equals", "> widen", ">= widen", "the last of equals wins"),
+        ("first of equals", "> best", ">= best", "the last of equals wins"),
         ("winner", "entry >= entries", "entry > entries", "one winner too many is allowed"),
     ],
     "add_n": [("addend", "widened(number, i)", "widened(0, i)", "the first array is added again and again")],
