@@ -54,7 +54,7 @@ def entries_of(function: str, ids: Any, weights: Any) -> Entries:
 
 class TensorAnswers(Answers):
     def table(self, given: Any) -> Any:
-        # Once rows of a variable were gathered or updated, it gives a copy of itself to whoever reads it in another way.
+        # Once rows of a variable were gathered or updated, whoever reads it in another way gets a copy.
         return given.read_value_no_copy() if hasattr(given, "read_value_no_copy") else given
 
     def distinct(self, ids: Any) -> tuple[Any, Any]:
