@@ -67,6 +67,10 @@ bench-graph: $(STAMPS)/package $(STAMPS)/test-core ## Measure what graphs and pa
 bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch beside PyTorch's own
 	$(BIN)/python benchmarks/bags.py
 
+.PHONY: bench-embedding
+bench-embedding: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm ## Measure look-ups, gradients and steps of tables beside TensorFlow, PyTorch and FBGEMM
+	$(BIN)/python benchmarks/embedding.py
+
 .PHONY: bench-vocabulary
 bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Measure vocabularies and hash buckets beside pandas, Keras and TensorFlow
 	$(BIN)/python benchmarks/vocabulary.py

@@ -1,0 +1,348 @@
+"""Embedding tables as a job: look-ups, gradients and steps beside TensorFlow, PyTorch and FBGEMM.
+
+python benchmarks/embedding.py [--quick] [--threads 1 2] [--only NAME]
+
+What a user calls is timed: a function, a layer, a step of training. All take turns, the quickest round of each counts;
+on one thread it is processor time, on more it is time that passes. Before anything is timed, the results of every peer
+are compared with ours. A ratio above one says that gradbag is quicker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import tensorflow as tf
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from fbgemm_gpu.split_table_batched_embeddings_ops_common import PoolingMode
+from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+    ComputeDevice,
+    EmbeddingLocation,
+    SplitTableBatchedEmbeddingBagsCodegen,
+)
+
+import gradbag
+import gradbag.tensorflow
+import gradbag.torch
+
+RESULTS = Path(__file__).parent.parent / "docs" / "benchmarks" / "embedding.json"
+LEARNING_RATE = 0.05
+EPSILON = 1e-8
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    rows: int
+    columns: int
+    bags: int
+    shortest: int
+    longest: int
+    skewed: bool  # whether few ids make up most entries
+    weighted: bool = False
+
+    def __str__(self) -> str:
+        kinds = ("Zipf" if self.skewed else "uniform") + (", weighted" if self.weighted else "")
+        bags = f"{self.bags:,} bags of {self.shortest}-{self.longest}"
+        return f"{self.name}: {self.rows:,} x {self.columns}, {bags}, {kinds}"
+
+    @property
+    def combiner(self) -> str:
+        return "sum" if self.shortest == self.longest == 1 else "mean"
+
+
+WORKLOADS = [
+    Workload("A", 100_000, 32, 20_000, 0, 20, True),
+    Workload("B", 500_000, 64, 20_000, 1, 39, True),
+    Workload("C", 500_000, 64, 20_000, 1, 39, False),
+    Workload("D", 2_000_000, 16, 10_000, 50, 50, True),
+    Workload("E", 250_000, 128, 100_000, 1, 1, False),
+    Workload("F", 500_000, 32, 10_000, 1, 50, True, weighted=True),
+    Workload("G", 300_000, 48, 30_000, 2, 12, True),
+    Workload("H", 700_000, 100, 5_000, 1, 60, False),
+]
+
+
+class Inputs:
+    """Bags of a workload, valid ones and such as a safe look-up takes."""
+
+    def __init__(self, work: Workload) -> None:
+        rng = np.random.default_rng(7)
+        lengths = rng.integers(work.shortest, work.longest + 1, work.bags)
+        count = int(lengths.sum())
+        self.work = work
+        self.ids = (rng.zipf(1.2, count) % work.rows if work.skewed else rng.integers(0, work.rows, count)).astype("i8")
+        self.splits = np.concatenate([[0], np.cumsum(lengths)])
+        self.offsets = self.splits[:-1].copy()
+        self.weights = rng.uniform(0.5, 2.0, count).astype(np.float32) if work.weighted else None
+        self.table = rng.standard_normal((work.rows, work.columns), dtype=np.float32)
+        self.grad = rng.standard_normal((work.bags, work.columns), dtype=np.float32) * 0.01
+
+    def unsafe(self) -> tuple[Any, Any]:
+        """2 % of the ids invalid, 5 % of the bags empty, as a SparseTensor and its weights."""
+        rng = np.random.default_rng(8)
+        rows = np.repeat(np.arange(self.work.bags), np.diff(self.splits))
+        kept = rng.random(self.work.bags)[rows] > 0.05
+        ids = np.where(rng.random(len(self.ids)) < 0.02, -1, self.ids)[kept]
+        columns = (np.arange(len(rows)) - self.splits[rows])[kept]
+        indices = np.stack([rows[kept], columns], 1)
+        shape = [self.work.bags, max(int(np.diff(self.splits).max()), 1)]
+        weights = None if self.weights is None else (indices, self.weights[kept], shape)
+        return (indices, ids, shape), weights
+
+
+@dataclass
+class Job:
+    """One line of the results: ours and others', the results of which were equal."""
+
+    name: str
+    ours: Call
+    peers: dict[str, Call]
+
+
+def close(got: Any, want: Any, tolerance: float = 2e-5) -> None:
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=tolerance, atol=tolerance)
+
+
+# ------------------------------------------------------------------ look-ups
+def safe_look_up(given: Inputs) -> Iterator[Job]:
+    ids, weights = given.unsafe()
+    tensors = [None if part is None else tf.sparse.SparseTensor(*part) for part in (ids, weights)]
+    own = [None if part is None else gradbag.SparseTensor(*part) for part in (ids, weights)]
+    variable = tf.Variable(given.table)
+
+    @tf.function
+    def theirs() -> Any:
+        return tf.nn.safe_embedding_lookup_sparse(variable, *tensors, combiner="mean")
+
+    def ours() -> Any:
+        return gradbag.safe_embedding_lookup_sparse(given.table, *own, combiner="mean")
+
+    close(ours(), theirs())
+    yield Job("safe look-up", ours, {"tf.function": theirs})
+
+
+def layers(given: Inputs, mode: str, sparse: bool = False) -> tuple[Any, Any]:
+    """Both on one table, so that neither has the luckier memory."""
+    weight = torch.from_numpy(given.table)
+    make = {"mode": mode, "sparse": sparse, "freeze": False}
+    return (
+        gradbag.torch.EmbeddingBag.from_pretrained(weight, **make),
+        torch.nn.EmbeddingBag.from_pretrained(weight, **make),
+    )
+
+
+def look_up(given: Inputs) -> Iterator[Job]:
+    entries = [torch.from_numpy(given.ids), torch.from_numpy(given.offsets)]
+    if given.weights is not None:
+        entries.append(torch.from_numpy(given.weights))
+    for mode in ("sum",) if given.weights is not None else ("mean", "sum"):
+        ours, theirs = (_without_tape(layer, entries) for layer in layers(given, mode))
+        close(ours(), theirs(), 1e-4)
+        yield Job(f"layer, {mode}", ours, {"torch.nn": theirs})
+
+
+def _without_tape(layer: Any, entries: list[Any]) -> Call:
+    def run() -> Any:
+        with torch.no_grad():
+            return layer(*entries)
+
+    return run
+
+
+def gradient(given: Inputs) -> Iterator[Job]:
+    entries = [torch.from_numpy(given.ids), torch.from_numpy(given.offsets)]
+    if given.weights is not None:
+        entries.append(torch.from_numpy(given.weights))
+    grad = torch.from_numpy(given.grad)
+    mode = "sum" if given.weights is not None else given.work.combiner
+    ours, theirs = (_with_gradient(layer, entries, grad) for layer in layers(given, mode, sparse=True))
+    close(ours().coalesce().values(), theirs().values())
+    tape = _tape(given, mode)
+    slices = tape()
+    summed = tf.math.unsorted_segment_sum(slices.values, slices.indices, given.work.rows).numpy()
+    close(summed[ours().coalesce().indices()[0].numpy()], ours().coalesce().values())
+    yield Job("forward and compact gradient", ours, {"torch, coalesced": theirs, "tf.function": tape})
+
+
+def _with_gradient(layer: Any, entries: list[Any], grad: Any) -> Call:
+    def run() -> Any:
+        layer.weight.grad = None
+        layer(*entries).backward(grad)
+        return layer.weight.grad.coalesce()
+
+    return run
+
+
+def _tape(given: Inputs, mode: str) -> Call:
+    variable = tf.Variable(given.table)
+    rows = np.repeat(np.arange(given.work.bags), np.diff(given.splits))
+    places = np.stack([rows, np.arange(len(rows)) - given.splits[rows]], 1)
+    shape = [given.work.bags, max(given.work.longest, 1)]
+    ids = tf.sparse.SparseTensor(places, given.ids, shape)
+    weights = None if given.weights is None else tf.sparse.SparseTensor(places, given.weights, shape)
+
+    @tf.function
+    def run() -> Any:
+        with tf.GradientTape() as tape:
+            output = tf.nn.safe_embedding_lookup_sparse(variable, ids, weights, combiner=mode)
+        slices = tape.gradient(output, variable, output_gradients=given.grad)
+        unique, places = tf.unique(slices.indices)
+        return tf.IndexedSlices(tf.math.unsorted_segment_sum(slices.values, places, tf.size(unique)), unique)
+
+    return run
+
+
+# ------------------------------------------------------------------ steps
+def steps(given: Inputs) -> Iterator[Job]:
+    """Look up, and move the rows: no gradient array where it is fused, as in FBGEMM."""
+    mode = "sum" if given.weights is not None else given.work.combiner
+    bags = gradbag.Bags(given.ids, given.offsets, given.weights)
+    fused = {
+        "row-wise Adagrad": (
+            gradbag.optim.RowAdagrad.fbgemm(LEARNING_RATE, epsilon=EPSILON),
+            "EXACT_ROWWISE_ADAGRAD",
+            None,
+        ),
+        "Adagrad": (gradbag.optim.Adagrad.torch(LEARNING_RATE), None, torch.optim.Adagrad),
+        "lazy Adam": (gradbag.optim.Adam.torch(LEARNING_RATE), None, torch.optim.SparseAdam),
+    }
+    for name, (optimizer, kind, of_torch) in fused.items():
+        table = given.table.copy()
+        ours = _own_step(table, optimizer, bags, given.grad, mode)
+        ours()
+        peers: dict[str, Call] = {}
+        if kind is not None:
+            peers["FBGEMM"], after = _of_fbgemm(given, mode, kind)
+            peers["FBGEMM"]()
+            close(table, after())
+        if of_torch is not None:
+            peers["torch sparse"], after = _of_torch(given, mode, of_torch)
+            peers["torch sparse"]()
+            close(table, after(), 1e-4)
+        yield Job(f"step, {name}", ours, peers)
+
+
+def _own_step(table: Any, optimizer: Any, bags: Any, grad: Any, mode: str) -> Call:
+    state = optimizer.init(table)
+
+    def run() -> None:
+        gradbag.raw_ops.EmbeddingBag(
+            table=table, ids=bags.ids, offsets=bags.offsets, weights=bags.weights, combiner=mode
+        )
+        optimizer.step(table, state, bags, grad, combiner=mode)
+
+    return run
+
+
+def _of_fbgemm(given: Inputs, mode: str, kind: str) -> tuple[Call, Call]:
+    place = (given.work.rows, given.work.columns, EmbeddingLocation.HOST, ComputeDevice.CPU)
+    layer = SplitTableBatchedEmbeddingBagsCodegen(
+        [place],
+        optimizer=EmbOptimType[kind],
+        learning_rate=LEARNING_RATE,
+        eps=EPSILON,
+        pooling_mode=PoolingMode[mode.upper()],
+        device=torch.device("cpu"),
+    )
+    weight = layer.split_embedding_weights()[0]
+    weight.copy_(torch.from_numpy(given.table))
+    ids, splits, grad = (torch.from_numpy(a) for a in (given.ids, given.splits, given.grad))
+    weights = None if given.weights is None else torch.from_numpy(given.weights)
+
+    def run() -> None:
+        layer(ids, splits, weights).backward(grad)
+
+    return run, lambda: weight.detach().numpy()
+
+
+def _of_torch(given: Inputs, mode: str, kind: Any) -> tuple[Call, Call]:
+    layer = torch.nn.EmbeddingBag.from_pretrained(
+        torch.from_numpy(given.table.copy()), mode=mode, sparse=True, freeze=False
+    )
+    optimizer = kind(layer.parameters(), lr=LEARNING_RATE)
+    entries = [torch.from_numpy(given.ids), torch.from_numpy(given.offsets)]
+    if given.weights is not None:
+        entries.append(torch.from_numpy(given.weights))
+    grad = torch.from_numpy(given.grad)
+
+    def run() -> None:
+        optimizer.zero_grad()
+        layer(*entries).backward(grad)
+        optimizer.step()
+
+    return run, lambda: layer.weight.detach().numpy()
+
+
+# ------------------------------------------------------------------ measuring
+JOBS = [safe_look_up, look_up, gradient, steps]
+
+
+def best(calls: list[Call], rounds: int, clock: Callable[[], float]) -> list[float]:
+    found = [math.inf] * len(calls)
+    for _ in range(rounds):
+        for place, call in enumerate(calls):
+            begin = clock()
+            call()
+            found[place] = min(found[place], clock() - begin)
+    return found
+
+
+def set_threads(count: int) -> None:
+    gradbag.set_num_threads(count)
+    torch.set_num_threads(count)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="two workloads, few rounds; nothing is kept")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--only", default="", help="jobs whose name has this in it")
+    chosen = parser.parse_args()
+    # TensorFlow is told once, before its first op; its one thread does not go with two of others.
+    tf.config.threading.set_intra_op_parallelism_threads(max(chosen.threads))
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    rows: list[dict[str, Any]] = []
+    for work in WORKLOADS[:2] if chosen.quick else WORKLOADS:
+        print(work)
+        given = Inputs(work)
+        for make in JOBS:
+            for job in make(given):
+                if chosen.only not in job.name:
+                    continue
+                for threads in chosen.threads:
+                    set_threads(threads)
+                    clock = time.process_time if threads == 1 else time.perf_counter
+                    ours, *others = best([job.ours, *job.peers.values()], 4 if chosen.quick else 12, clock)
+                    for peer, seconds in zip(job.peers, others, strict=True):
+                        rows.append(
+                            {"workload": work.name, "job": job.name, "peer": peer, "threads": threads}
+                            | {"ms": ours * 1e3, "peer ms": seconds * 1e3, "ratio": seconds / ours}
+                        )
+                        print(
+                            f"  {job.name:32}{peer:18}{threads} thread{'s' if threads > 1 else ' '}"
+                            f"{ours * 1e3:9.2f} ms{seconds * 1e3:10.2f} ms{seconds / ours:7.2f}x"
+                        )
+    print("\nratios: geometric mean (least)")
+    for key in dict.fromkeys((row["job"], row["peer"], row["threads"]) for row in rows):
+        found = [row["ratio"] for row in rows if (row["job"], row["peer"], row["threads"]) == key]
+        mean = math.exp(sum(map(math.log, found)) / len(found))
+        print(f"  {key[0]:32}{key[1]:18}{key[2]} thread{'s' if key[2] > 1 else ' '}{mean:7.2f}x ({min(found):.2f}x)")
+    if not chosen.quick and not chosen.only:
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
