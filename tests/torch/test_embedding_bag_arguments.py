@@ -229,6 +229,19 @@ def test_a_sparse_gradient_stays_coalesced_where_it_is_added(rows: int) -> None:
     assert not layer.weight._post_accumulate_grad_hooks  # nobody is left behind
 
 
+@pytest.mark.parametrize("mode", ["sum", "max"])
+def test_a_large_sparse_gradient_is_not_copied(mode: str) -> None:
+    copies = []
+    for rows in (10, 20_000):
+        layer = gradbag.torch.EmbeddingBag(20_000, 4, mode=mode, sparse=True)
+        out = layer(torch.arange(rows), torch.arange(0, rows, 5))
+        with torch.autograd.profiler.profile() as profile:
+            out.backward(torch.ones_like(out))
+        copies.append("aten::clone" in {event.name for event in profile.function_events})
+        assert layer.weight.grad.is_coalesced()
+    assert copies == [True, False]
+
+
 def test_hooks_see_a_large_gradient_and_may_change_it() -> None:
     layer = gradbag.torch.EmbeddingBag(20_000, 4, mode="sum", sparse=True)
     seen = []

@@ -51,9 +51,9 @@ def with_forward_mode() -> object:
     return forward_ad._set_fwd_grad_enabled(True)
 
 
-def leaf_of(step: object, place: int) -> torch.Tensor | None:
+def leaf_of(step: object, edge: int) -> torch.Tensor | None:
     """The leaf to which this gradient of a step that runs will be added; nodes have it by an undocumented name."""
-    node = step.next_functions[place][0]  # type: ignore[attr-defined]
+    node = step.next_functions[edge][0]  # type: ignore[attr-defined]
     leaf = getattr(node, "variable", None)
     try:
         return leaf if leaf is not None and _will_engine_execute_node(node) else None

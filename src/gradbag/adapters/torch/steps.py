@@ -55,6 +55,8 @@ class Keeping:
         linear = [arg.name in op.linear and place not in absent for place, arg in enumerate(args)]
         self.shapes = [place for place, flag in enumerate((*linear, *self.carries)) if light and flag]
         self.sizes = op.flat_held(inputs) if by_size else []
+        given = [place for place in range(inputs) if place not in absent and place not in self.sizes]
+        self.edges = {place: edge for edge, place in enumerate(given)}  # of the tape, which knows tensors alone
         everything = range(inputs + len(op.outputs))
         self.tensors = [place for place in everything if place not in self.shapes and place not in self.sizes]
         self.fixed = [place for place, flag in enumerate(self.carries) if not flag]
@@ -106,7 +108,7 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
         def backward(ctx: Any, *cotangents: Any) -> Any:
             inputs, outputs = ctx.keeping.restored(ctx)
             pulled = _turned(op, pull(ops, op, inputs, outputs, _turned(op, cotangents), named(ctx.attrs)))
-            ctx.held = [p for n, p in enumerate(pulled) if p is not None and p.is_sparse and not _kept(ctx, n + 2, p)]
+            ctx.held = [p for n, p in enumerate(pulled) if p is not None and p.is_sparse and not _kept(ctx, n, p)]
             return (None, None, *pulled, *[None] * len(ctx.attrs))
 
         @staticmethod
@@ -127,7 +129,11 @@ def _kept(ctx: Any, place: int, gradient: torch.Tensor) -> bool:
     If it is held, the tape copies it. That is right for a small one; of a large one, the leaf is told when it is there.
     """
     values = gradient.values()
-    if values.nbytes < LARGE or (leaf := compat.leaf_of(ctx, place)) is None or leaf.grad is not None:
+    if (
+        values.nbytes < LARGE
+        or (leaf := compat.leaf_of(ctx, ctx.keeping.edges[place])) is None
+        or leaf.grad is not None
+    ):
         return False
     address, count = values.data_ptr(), len(values)
 
