@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 
 from ..huge_pages import ask_for_huge_pages
+from ..optim import Optimizer
 from . import functional
+from .fused import keep_state, look_up
 
 
 class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
@@ -23,6 +26,14 @@ class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
     Beyond it: `mode="sqrtn"`, weights with "mean" and "sqrtn", `sparse=True` with "max", a sparse gradient that is
     coalesced, second derivatives, forward mode, CSR matrices and `gradbag.Bags` as input, and `default_id`, the row
     that stands in for an empty bag. Parameter, initial values and state are those of PyTorch's layer.
+
+    With `fused`, an optimizer of `gradbag.optim`, backward itself moves the rows, as in FBGEMM; no gradient is made,
+    and `weight.grad` stays None. Each backward of a call is a step. Buffers keep what the optimizer keeps.
+
+        >>> bag = gradbag.torch.EmbeddingBag(1000, 16, fused=gradbag.optim.RowAdagrad(lr=0.05))
+        >>> bag(torch.tensor([3, 17, 3, 900]), torch.tensor([0, 3, 3])).sum().backward()
+        >>> bag.weight.grad, bag.fused_step, bag.fused_accumulator.count_nonzero()
+        (None, tensor(1), tensor(3))
     """
 
     def __init__(
@@ -41,6 +52,7 @@ class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
         dtype: Any = None,
         *,
         default_id: int | None = None,
+        fused: Optimizer | None = None,
     ) -> None:
         functional.check_mode("EmbeddingBag", mode)
         table = _weight
@@ -60,11 +72,14 @@ class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
             include_last_offset,
             padding_idx,
         )
-        self.default_id = default_id
+        self.default_id, self.fused = default_id, fused
         if _weight is None:
             self.reset_parameters()
+        if fused is not None:
+            keep_state(self, fused)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        chosen = functional.look_up if self.fused is None else partial(look_up, self)
         if (
             type(input) is torch.Tensor
             and input.ndim == 1
@@ -73,7 +88,7 @@ class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
             and self.max_norm is self.padding_idx is self.default_id is None
             and not (self.scale_grad_by_freq or self.include_last_offset)
         ):
-            return functional.look_up(self.weight, input, offsets, None, self.mode, self.sparse)
+            return chosen(self.weight, input, offsets, None, self.mode, self.sparse)
         return functional.embedding_bag(
             input,
             self.weight,
@@ -87,8 +102,10 @@ class EmbeddingBag(nn.EmbeddingBag):  # type: ignore[misc]
             self.include_last_offset,
             self.padding_idx,
             default_id=self.default_id,
+            _look_up=chosen,
         )
 
     def extra_repr(self) -> str:
-        text = str(super().extra_repr())
-        return text if self.default_id is None else f"{text}, default_id={self.default_id}"
+        ours = {"default_id": self.default_id, "fused": self.fused}
+        told = [f"{name}={value}" for name, value in ours.items() if value is not None]
+        return ", ".join([str(super().extra_repr()), *told])
