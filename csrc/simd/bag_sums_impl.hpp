@@ -21,28 +21,23 @@ template <class C, std::size_t Packs, bool Prefetch, Lane T, Index I>
 class TileIds {
   public:
     TileIds(const BagRows<T, I>& all, const Tile& tile)
-        : table_(reinterpret_cast<std::uintptr_t>(all.table)),
+        : table_(reinterpret_cast<std::uintptr_t>(all.table + tile.column)),
           row_bytes_(all.columns * sizeof(T)),
           rows_(all.rows),
-          tile_(tile),
           last_(all.ids + all.entries - 1),
           near_end_(last_ - std::min<std::ptrdiff_t>(kDistance, last_ - all.ids)),
           ahead_(row_bytes_, all.table) {}
 
-    // Where the columns of an entry's row begin; null if its id is not in the table.
-    [[gnu::always_inline]] const T* row(const I* id) const {
+    // Finds where the columns of an entry's row begin. False if its id is not in the table.
+    [[gnu::always_inline]] bool find(const I* id, const T*& from) const {
         if constexpr (Prefetch) {
             // It is not checked: a wrong address is computed without overflow and never used.
             const I later = *(id < near_end_ ? id + kDistance : last_);
             ahead_.template ask_row<kKnownBytes>(table_ + offset(later));
         }
         const I number = *static_cast<const volatile I*>(id);
-        const auto at = static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
-        const bool outside = at >= rows_;  // mutant: pooled id
-        if (outside) [[unlikely]] {
-            return nullptr;
-        }
-        return columns_of<Packs>(reinterpret_cast<const T*>(table_ + offset(number)), tile_);
+        from = columns_of<Packs>(reinterpret_cast<const T*>(table_ + offset(number)));
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(number)) < rows_;  // mutant: pooled id
     }
 
   private:
@@ -57,7 +52,6 @@ class TileIds {
     std::uintptr_t table_;
     std::size_t row_bytes_;
     std::size_t rows_;
-    Tile tile_;
     const I* last_;
     const I* near_end_;  // from here on the last one is asked for
     AheadInTable ahead_;
@@ -95,8 +89,8 @@ struct PlainBags {
                     store_zeros<C, Packs>(output, tile, stream);
                     continue;
                 }
-                const T* const from = ids.row(id);
-                if (from == nullptr) return static_cast<std::size_t>(id - all.ids);
+                const T* from;
+                if (!ids.find(id, from)) return static_cast<std::size_t>(id - all.ids);
                 // A copy, not a sum of one: it keeps the payload of a NaN.
                 copy_row<C, Packs>(from, output, tile, stream);
                 ++id;
@@ -108,13 +102,12 @@ struct PlainBags {
             bool is_head = true;
             while (true) {
                 typename C::P block[Packs];
-                const T* from = ids.row(id);
-                if (from == nullptr) return static_cast<std::size_t>(id - all.ids);
+                const T* from;
+                if (!ids.find(id, from)) return static_cast<std::size_t>(id - all.ids);
                 for_packs<C, Packs>(
                     tile, [&](std::size_t p, std::size_t offset) { block[p] = C::load(from + offset); });
                 while (++id < stop) {
-                    from = ids.row(id);
-                    if (from == nullptr) return static_cast<std::size_t>(id - all.ids);
+                    if (!ids.find(id, from)) return static_cast<std::size_t>(id - all.ids);
                     for_packs<C, Packs>(
                         tile, [&](std::size_t p, std::size_t offset) { block[p] += C::load(from + offset); });
                 }
@@ -162,8 +155,8 @@ struct WeightedBags {
             typename C::P sum[Packs] = {};
             A total = 0;
             for (const I* const end = all.ids + all.begins[bag + 1]; id < end; ++id) {
-                const T* const from = ids.row(id);
-                if (from == nullptr) return static_cast<std::size_t>(id - all.ids);
+                const T* from;
+                if (!ids.find(id, from)) return static_cast<std::size_t>(id - all.ids);
                 const A by = widen(*weight++);
                 total += squares ? by * by : by;  // mutant: pooled weights
                 for_packs<C, Packs>(tile, [&](std::size_t p, std::size_t offset) {

@@ -174,11 +174,10 @@ template <class C>
             C::is_narrow ? 0 : tile.slot};
 }
 
-// Where the columns of a tile begin in a row. Of many packs as one pointer, for certain: otherwise the
-// compiler computes the place of each pack in a row beforehand, and has more of them than registers.
+// The columns of a tile. Of many packs as one pointer, for certain: otherwise the compiler computes the place
+// of each pack in a row beforehand, and has more of them than registers.
 template <std::size_t Packs, class T>
-[[gnu::always_inline]] inline const T* columns_of(const T* row, const Tile& tile) {
-    const T* from = row + tile.column;
+[[gnu::always_inline]] inline const T* columns_of(const T* from) {
 #if defined(__GNUC__)
     if constexpr (Packs > 8) asm("" : "+r"(from));
 #endif

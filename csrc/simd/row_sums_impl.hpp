@@ -29,7 +29,7 @@ class TileRows {
     [[gnu::always_inline]] const T* next() {
         constexpr std::size_t known_bytes = (Packs - 1) * C::lanes * sizeof(T) + 1;
         if constexpr (Prefetch) ahead_.template ask<known_bytes>(row_, known_);
-        return columns_of<Packs>(*row_++, tile_);
+        return columns_of<Packs>(*row_++ + tile_.column);
     }
 
   private:

@@ -144,6 +144,23 @@ def steps(rng: np.random.Generator, columns: int) -> dict[str, Any]:
     return {"table": made["data"], "indices": made["indices"], "grad": grad}
 
 
+def packed(rng: np.random.Generator, is_sorted: bool) -> dict[str, Any]:
+    """Entries that are to become bags, and weights that follow them."""
+    entries, count = 50_021, 9_001
+    own = rng.integers(0, count, entries)
+    own = np.sort(own) if is_sorted else own
+    return {
+        "indices": np.stack([own, np.arange(entries)], 1),
+        "ids": rng.integers(-5, 4_003, entries),
+        "dense_shape": np.array([count, entries]),
+        "weights": rng.standard_normal(entries),
+        "positions": rng.integers(0, entries + 1, 2 * entries),
+        "default_weight": np.array(0.5),
+        "grad": rng.standard_normal(2 * entries),
+        "num_entries": np.array(entries),
+    }
+
+
 def addends(rng: np.random.Generator, count: int) -> dict[str, Any]:
     return {"inputs": [rng.standard_normal((1_013, 67)) * 100 for _ in range(count)]}
 
@@ -164,6 +181,7 @@ def all_families(seed: int) -> list[tuple[str, dict[str, Any]]]:
     ]
     families += [("offsets, many rows", offset_bags(rng, 4, "mean", weighted=True, rows=300_007))]
     families += [(f"steps, {width} columns", steps(rng, width)) for width in (1, 33, 64)]
+    families += [(f"entries sorted={s}", packed(rng, s)) for s in (True, False)]
     families += [(f"{count} addends", addends(rng, count)) for count in (1, 2, 5)]
     return families
 
@@ -171,7 +189,7 @@ def all_families(seed: int) -> list[tuple[str, dict[str, Any]]]:
 def large_inputs(op: Op, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     """Inputs for any op whose arguments one of the families has, with what an optimizer keeps and its numbers."""
     required = {arg.name for arg in op.inputs if not (arg.optional or arg.updates or arg.shape == "")}
-    numbered = {arg.name for arg in op.inputs if arg.shape == ""}
+    numbered = {arg.name for arg in op.inputs if arg.shape == "" and not arg.optional}
     for label, family in all_families(seed):
         if op.updates and required <= set(family) and "table" in family:
             numbers = dict.fromkeys(numbered, 0.3) | ({"step": 6} if "step" in numbered else {})

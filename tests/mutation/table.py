@@ -87,8 +87,9 @@ MUTANTS: dict[str, list[Edit]] = {
         ("winner", "entry >= entries", "entry > entries", "one winner too many is allowed"),
     ],
     "add_n": [("addend", "widened(number, i)", "widened(0, i)", "the first array is added again and again")],
+    "hash_strings": [("short text", "<= 16", "> 16", "short strings are hashed like longer ones")],
     "bag_sums": [
-        ("pooled id", "at >= rows_", "at > rows_", "one id too many is allowed"),
+        ("pooled id", "< rows_", "<= rows_", "one id too many is allowed"),
         ("pooled blocks", "sum[p] += block[p]", "sum[p] = block[p]", "only the last eight rows count"),
         ("pooled weights", "squares ? by * by : by", "by", "weights are not squared"),
     ],

@@ -102,6 +102,15 @@ def list_inputs(draw: Any, op: Op) -> dict[str, Any]:
 
 
 @st.composite
+def packed_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    """For weights that follow their entries into other bags."""
+    count = draw(st.integers(0, 5))
+    positions = draw(ids(draw(st.integers(0, 6)), count + 1))
+    given = {"weights": draw(numbers(count)), "default_weight": draw(numbers()), "grad": draw(numbers(len(positions)))}
+    return {**given, "positions": positions, "num_entries": count}
+
+
+@st.composite
 def drawn(draw: Any, op: Op) -> Case:
     families = {
         "Segment": bag_inputs,
@@ -109,6 +118,7 @@ def drawn(draw: Any, op: Op) -> Case:
         "Slice": slice_inputs,
         "Embedding": offset_inputs,
         "AddN": list_inputs,
+        "PackWeights": packed_inputs,
     }
     inputs = draw(next(family(op) for word, family in families.items() if word in op.name))
     return case_of(op, usual_types(op), inputs, "drawn")
