@@ -86,7 +86,7 @@ bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTo
 test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run every test: with TensorFlow, PyTorch and JAX, and in a browser
 	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(NPM) test
-	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
+	$(PYTEST) tests/tensorflow -m "not slow" $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
