@@ -52,7 +52,7 @@ def assert_agrees(graph: Graph, graph_def: Any, feeds: dict[str, Array]) -> int:
         if node.op.state:
             continue
         inputs, wanted = [values[i] for i in node.inputs], [values[o] for o in node.outputs]
-        got = eager.run(node.op, inputs, node.attrs)
+        got = [_array(value) for value in eager.run(node.op, inputs, node.attrs)]
         if mean_of_no_complex_numbers(node, inputs):
             continue
         if node.op.section != "array":
@@ -114,9 +114,10 @@ def _spacing(scale: Array) -> Array:
 
 
 def _array(value: Any) -> Array:
+    """Strings as bytes, which need not be text."""
     array = np.asarray(value)
     if array.dtype.kind in "OS":
-        texts = [text.decode() if isinstance(text, bytes) else text for text in array.reshape(-1).tolist()]
+        texts = [text if isinstance(text, bytes) else text.encode() for text in array.reshape(-1).tolist()]
         made = np.empty(len(texts), object)
         made[:] = texts
         return made.reshape(array.shape)

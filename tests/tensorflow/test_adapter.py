@@ -95,7 +95,7 @@ def pulled(function, primals, weights):
 def test_values_are_the_bits_of_numpy_in_every_dtype(op):
     """Each dtype of the values with the first dtypes of the indices, then the example in every combination."""
     first = {variable: names[0] for variable, names in op.types.items()}
-    chosen = [{**first, "T": name} for name in op.types["T"]]
+    chosen = [{**first, "T": name} for name in op.types["T"]] if "T" in op.types else [first]
     made = itertools.chain(
         (case for types in chosen for case in cases(op, types)),
         (next(cases(op, types)) for types in type_choices(op)),
@@ -124,8 +124,9 @@ def array_of(tensor):
 @each_op
 @pytest.mark.parametrize("known", [True, False], ids=["known shapes", "unknown shapes"])
 def test_a_function_gives_the_bits_of_an_eager_call_and_its_static_shapes_hold(op, known):
-    for name in [n for n in ("float32", "bfloat16", "complex64", "int16", "string", "qint8") if n in op.types["T"]]:
-        made = list(cases(op, {**usual_types(op), "T": name}))
+    names = [n for n in ("float32", "bfloat16", "complex64", "int16", "string", "qint8") if n in op.types.get("T", ())]
+    for types in [{"T": name} for name in names] or [{}]:
+        made = list(cases(op, {**usual_types(op), **types}))
         functions = {}  # one for calls with as many arrays, of which the same are left out, under the same settings
         for case in made[:2] if known else made:
             tensors = tensors_of(case)
@@ -177,7 +178,7 @@ def test_python_values_and_arrays_beside_one_tensor(op, mode):
     """One tensor is enough for tensors to come out; in a tf.function too."""
     case = next(cases(op, usual_types(op)))
     want = eager.run(op, case.arrays, dict(case.attrs))
-    place = [arg.name for arg in op.flat_inputs(len(case.arrays))].index(op.differentiable[0])
+    place = [arg.name for arg in op.flat_inputs(len(case.arrays))].index([*op.differentiable, *op.input_names][0])
     for beside in (lambda array: array, lambda array: array.tolist()):
         given = [beside(array) for array in case.arrays]
 
@@ -270,8 +271,9 @@ def test_tensors_are_not_updated(op):
 def test_an_eager_refusal_is_gradbags_own(op):
     for reject in op.rejects:
         given = {**op.example.inputs, **reject.change}
-        name = op.differentiable[0]
-        given[name] = list(map(tf.constant, given[name])) if op.lists else tf.constant(given[name])
+        name = [*op.differentiable, *op.input_names][0]
+        value = given[name] if op.differentiable else np.asarray(given[name])  # a number alone would be int32
+        given[name] = list(map(tf.constant, value)) if op.lists else tf.constant(value)
         with pytest.raises(gradbag.InvalidArgumentError, match=reject.message):
             getattr(raw_ops, op.name)(**given)
 
