@@ -1,4 +1,4 @@
-"""Seconds for the rows of a batch out of a file that is not in memory: a table in a file, and np.memmap on the same file.
+"""Seconds for the rows of a batch out of a file that is not in memory: a table in a file, and np.memmap on the same.
 
 Before each look-up the system is told to forget the file, so that every row comes from the disk.
 """

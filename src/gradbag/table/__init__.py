@@ -1,7 +1,8 @@
 """Tables: rows with what an optimizer keeps of them, in memory or in a file."""
 
 from .file_table import FileTable
+from .growing import GrowingTable
 from .quantized import QuantizedTable
 from .table import Table
 
-__all__ = ["FileTable", "QuantizedTable", "Table"]
+__all__ = ["FileTable", "GrowingTable", "QuantizedTable", "Table"]
