@@ -170,6 +170,8 @@ def test_a_fixed_size_is_the_answer_filled_up(op: Op) -> None:
                 got = got[: want.shape[0]]
             assert got.tolist() == want.tolist()
 
+    if not op.differentiable:
+        return
     # The gradient is that of the answer without what was filled up.
     place = next(p for p in free if names[p] in op.differentiable)
 
