@@ -12,6 +12,7 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_strings(m);
     gradbag::bind_hashing(m);
     gradbag::bind_vocabulary(m);
+    gradbag::bind_records(m);
 #ifdef GRADBAG_XLA
     gradbag::bind_xla(m);
 #endif

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..eager.program import native
 from .batches import Array
 from .states import Kept
 
@@ -48,22 +49,16 @@ class RecordFile:
 
     def ask_for(self, numbers: Array) -> None:
         """Let the system fetch records that will be read soon."""
-        size = self.record.itemsize
-        if hasattr(os, "posix_fadvise"):
-            for begin, end, place in self.runs(numbers):
-                os.posix_fadvise(self.handle, place, (end - begin) * size, os.POSIX_FADV_WILLNEED)
+        native.ask_for_records(self.handle, numbers, self.start, self.record.itemsize)
 
     def read(self, numbers: Array) -> Array:
-        self.ask_for(numbers)
         records = np.empty(len(numbers), self.record)
-        data, size = _bytes(records), self.record.itemsize
-        for begin, end, place in self.runs(numbers):
-            left = data[begin * size : end * size]
-            while len(left):
-                count = os.preadv(self.handle, [left], place)
-                if not count:
-                    raise errors.InvalidArgumentError(f"FileTable: {self.path} ends before record {numbers[end - 1]}")
-                left, place = left[count:], place + count
+        wanted = np.asarray(_bytes(records))
+        problem = native.read_records(self.handle, numbers, self.start, self.record.itemsize, wanted)
+        if problem > 0:
+            raise OSError(problem, os.strerror(problem), self.path)
+        if problem:
+            raise errors.InvalidArgumentError(f"FileTable: {self.path} has become shorter")
         return records
 
     def write(self, numbers: Array, records: Array) -> None:
