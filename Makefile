@@ -2,11 +2,13 @@
 #   make test-core PYTEST_ARGS="-k slice -x"      more arguments for pytest
 #   make test PYTHON=python3.13 VENV=.venv313     another Python, beside the first
 #   make run FOLDER=~/pages                       the studio on another folder
+#   make example FRAMEWORK=torch                  train the recommender in PyTorch, or jax
 
 PYTHON ?= python3
 VENV = .venv
 PYTEST_ARGS ?=
 FOLDER ?= pages
+FRAMEWORK ?= numpy
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -14,11 +16,12 @@ PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
 FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
-FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm
+FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
 CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 STUDIO_PAGE := src/gradbag/studio/static/index.html
+RECOMMENDER := cd examples && $(abspath $(BIN)/python) -m recommender
 # The system's Node, or the one that was put into the environment.
 NPM := cd web && PATH="$(abspath $(BIN)):$$PATH" npm
 
@@ -43,6 +46,10 @@ run: $(STAMPS)/package $(STUDIO_PAGE) ## Open the studio: draw, run and look at 
 .PHONY: tour
 tour: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 	$(BIN)/gradbag tour
+
+.PHONY: example
+example: $(STAMPS)/package $(STAMPS)/example $(filter %/torch %/jax,$(STAMPS)/$(FRAMEWORK)) ## Train a recommender on MovieLens-100k, in NumPy alone or in FRAMEWORK
+	$(RECOMMENDER) --framework $(FRAMEWORK) --folder "$(abspath build/recommender)"
 
 .PHONY: web
 web: $(STUDIO_PAGE) ## Build the studio's page, which a browser shows
@@ -76,9 +83,8 @@ bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## 
 	$(BIN)/python benchmarks/vocabulary.py
 
 .PHONY: bench-training
-bench-training: $(STAMPS)/package $(STAMPS)/torch ## Train a recommender in PyTorch with nn.EmbeddingBag and with gradbag's
-	$(BIN)/python examples/train_recommender_torch.py --mode mean
-	$(BIN)/python examples/train_recommender_torch.py --mode sum
+bench-training: $(STAMPS)/package $(STAMPS)/torch $(STAMPS)/example ## Measure a training step of the recommender in PyTorch, with gradbag's layer and without
+	$(RECOMMENDER) --compare
 
 # ------------------------------------------------------------------ check
 
@@ -231,6 +237,12 @@ $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 $(STAMPS)/fbgemm: pyproject.toml $(STAMPS)/torch
 	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group fbgemm
 	$(PIP) install -q --no-deps torchrec==1.8.0
+	@touch $@
+
+# RecBole's wheel carries the data: it comes without the packages that it would run with, and can be done without.
+$(STAMPS)/example: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group example
+	$(PIP) install -q --no-deps recbole==1.2.1 || echo 'No RecBole, so no MovieLens: the example makes up its data'
 	@touch $@
 
 # With JAX come XLA's headers: the package is built once more, which compiles the two files that want them.
