@@ -174,7 +174,7 @@ class Trained(Lookup):
 
     def _moving(self, function: str) -> Optimizer:
         if self._optimizer is None:
-            raise errors.Error(f"{function}: the table has no optimizer; make it with one, or set `optimizer`")
+            raise errors.Error(f"{function}: the table has no optimizer; make it with one")
         return self._optimizer
 
 

@@ -68,9 +68,16 @@ def _header(data: bytes) -> dict[str, Any] | None:
     checksum = int.from_bytes(data[len(MAGIC) + 4 : _FIXED], "little")
     if not data.startswith(MAGIC) or len(text) != length or zlib.crc32(text) != checksum:
         return None
-    header = json.loads(text)
-    fits = isinstance(header, dict) and all(type(header.get(name)) is int and header[name] >= 0 for name in _NUMBERS)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    fits = isinstance(header, dict) and all(_is_number(header.get(name)) for name in _NUMBERS)
     return header if fits and header.keys() >= _OTHERS else None
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 # ------------------------------------------------------------------ records

@@ -42,8 +42,8 @@ class Storage:
             wanted = "'nearest' where dtype is none of " + ", ".join(NARROW)
             raise errors.unfit(function, "rounding", wanted, repr(rounding))
         errors.check_natural(function, "seed", seed)
-        if seed >= 1 << 64:
-            raise errors.unfit(function, "seed", "below 2**64", errors.shown(seed))
+        if seed >= 1 << 63:
+            raise errors.unfit(function, "seed", "below 2**63", errors.shown(seed))
         return cls(name, rounding, seed)
 
     @property

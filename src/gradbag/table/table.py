@@ -147,6 +147,8 @@ class Table(Trained):
                 whole = ", ".join([*wanted, "step"])
                 raise errors.unfit(function, "state", f"of {whole}", f"{'more' if name in state else 'no'} {name}")
         errors.check_natural(function, "step", _as_int(state["step"]))
+        if _as_int(state["step"]) >= 1 << 63:
+            raise errors.unfit(function, "step", "below 2**63", errors.shown(state["step"]))
         arrays = {name: np.asarray(state[name]) for name in wanted}
         for name, kept in wanted.items():
             given, shape = arrays[name], kept.shape(self.rows, self.columns)
