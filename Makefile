@@ -82,6 +82,10 @@ bench-embedding: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm ## Measure l
 bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Measure vocabularies and hash buckets beside pandas, Keras and TensorFlow
 	$(BIN)/python benchmarks/vocabulary.py
 
+.PHONY: bench-file-table
+bench-file-table: $(STAMPS)/package ## Measure cold rows of a table in a file of 8 GiB beside np.memmap
+	$(BIN)/python benchmarks/file_table.py
+
 .PHONY: bench-training
 bench-training: $(STAMPS)/package $(STAMPS)/torch $(STAMPS)/example ## Measure a training step of the recommender in PyTorch, with gradbag's layer and without
 	$(RECOMMENDER) --compare

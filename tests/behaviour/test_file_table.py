@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +254,56 @@ def test_a_full_disk_leaves_the_last_checkpoint(during: str, reopened: bool, tmp
     for one in (table, memory):
         one.step(bags, grad)
     assert_same(table, memory)
+
+
+# ------------------------------------------------------------------ others who are there
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rows": 51}, r"has \d+ bytes in place of"),
+        ({"rows": -1}, "neither header can be read"),
+        ({"columns": 2**31}, r"rows, columns must be below"),
+        ({"columns": 2**30}, "columns must be few enough"),
+        ({"step": 2**70}, "neither header can be read"),
+        ({"dtype": "int8"}, "dtype must be one of"),
+        ({"dtype": None}, "dtype must be one of"),
+        ({"rounding": 5}, "rounding must be one of"),
+        ({"init": [1]}, "init must be"),
+        ({"optimizer": {"name": "os", "settings": {}}}, "optimizer must be given"),
+        ({"optimizer": {"name": "SGD", "settings": {"lr": "x"}}}, "lr must be a number"),
+        ({"optimizer": {"name": "SGD", "settings": {"x": 1}}}, "the optimizer of the file is not known here"),
+        ({"optimizer": 7}, "nothing that can be read about its optimizer"),
+        ({"version": 2}, "has version 2, and only 1 can be read"),
+        ({"journal": 1}, "journal is not the one"),
+    ],
+    ids=str,
+)
+def test_a_header_that_lies_is_refused(change: dict[str, Any], words: str, tmp_path: Path) -> None:
+    from gradbag.table import journal
+
+    path = tmp_path / "rows"
+    FileTable.create(path, 50, 4, optim.SGD(0.1)).close()
+    with open(path, "r+b") as file:
+        header = {**journal.read_header(path, file.fileno()), **change}
+        for epoch in (0, 1):
+            journal.write_header(file.fileno(), {**header, "epoch": epoch})
+    with pytest.raises(gradbag.Error, match=words):
+        FileTable.open(path)
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    ones, bags = np.ones((50, 4), np.float32), Bags(np.arange(50), np.arange(50))
+    with FileTable.create(tmp_path / "rows", 50, 4, optim.SGD(1.0), init="zeros") as table:
+
+        def work(number: int) -> bool:
+            table.prefetch(bags)
+            if number % 7 == 3:
+                table.checkpoint()
+            table.step(bags, ones, "sum")
+            found = table.lookup(bags, "sum")
+            return bool((found == found[0, 0]).all())
+
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(work, range(60)))
+        assert (table.read(np.arange(50)) == -60).all()
+        assert table.step_count == 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ class Lookup(ABC):
     def _block(self, function: str, ids: Array, with_state: bool) -> Block:
         """The rows of ids that are in range."""
 
+    def _turn(self) -> AbstractContextManager[Any]:
+        """What a call holds while it uses rows; in memory, that is the caller's to take care of."""
+        return nullcontext()
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.rows, self.columns
@@ -52,7 +57,8 @@ class Lookup(ABC):
         combiner = combiner_named(function, combiner).name
         check_norm(function, max_norm)
         batch = usable(function, bags, self.rows, combiner, default_id, self.computing)
-        return self._combined(function, batch, combiner, max_norm)
+        with self._turn():
+            return self._combined(function, batch, combiner, max_norm)
 
     def _combined(self, function: str, batch: Batch, combiner: str, max_norm: float | None) -> Array:
         block = self._block(function, batch.ids, False)
@@ -72,7 +78,8 @@ class Lookup(ABC):
             raise errors.wrong_type(function, "rows", ["int32", "int64"], str(numbers.dtype))
         flat = numbers.reshape(-1).astype(np.int64)
         check_rows(function, "rows", flat, self.rows)
-        block = self._block(function, flat, False)
+        with self._turn():
+            block = self._block(function, flat, False)
         return block.values[block.ids].reshape(*numbers.shape, self.columns)
 
     def _named(self, method: str) -> str:
@@ -127,7 +134,8 @@ class Trained(Lookup):
         combiner = combiner_named(function, combiner).name
         check_norm(function, max_norm)
         batch = usable(function, bags, self.rows, combiner, default_id, self.computing)
-        self._moved(function, optimizer, batch, grad, combiner, max_norm)
+        with self._turn():
+            self._moved(function, optimizer, batch, grad, combiner, max_norm)
 
     def _moved(
         self, function: str, optimizer: Optimizer, batch: Batch, grad: Any, combiner: str, max_norm: float | None
@@ -158,9 +166,10 @@ class Trained(Lookup):
             got = f"{indices.dtype} of shape {errors.shown(indices.shape)}"
             raise errors.unfit(function, "indices", "integers with one axis", got)
         check_rows(function, "indices", indices, self.rows)
-        block = self._block(function, indices, True)
-        optimizer.apply(block.values, block.state, (block.ids, grads))
-        self._keep(block)
+        with self._turn():
+            block = self._block(function, indices, True)
+            optimizer.apply(block.values, block.state, (block.ids, grads))
+            self._keep(block)
 
     def catch_up(self, rows: Any) -> None:
         """With `decay="lazy"`, let these rows decay by the steps that they have missed, as before a look-up."""
@@ -168,9 +177,10 @@ class Trained(Lookup):
         optimizer = self._moving(function)
         numbers = np.asarray(rows, np.int64).reshape(-1)
         check_rows(function, "rows", numbers, self.rows)
-        block = self._block(function, numbers, True)
-        optimizer.catch_up(block.values, block.state, block.ids)
-        self._keep(block)
+        with self._turn():
+            block = self._block(function, numbers, True)
+            optimizer.catch_up(block.values, block.state, block.ids)
+            self._keep(block)
 
     def _moving(self, function: str) -> Optimizer:
         if self._optimizer is None:

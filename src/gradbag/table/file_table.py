@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from threading import RLock
 from types import TracebackType
 from typing import Any, Self
 
@@ -45,7 +47,7 @@ class FileTable(Trained):
     Steps count from `checkpoint` on: a process that is killed at any time, or a machine that fails, leaves the last
     checkpoint, to which `open` returns. Between checkpoints, 24 to 29 bytes of memory are used for each changed row.
 
-    One thread at a time may use it, and one process.
+    Threads take turns; one process at a time may use it.
     """
 
     def __init__(self) -> None:
@@ -109,6 +111,7 @@ class FileTable(Trained):
             if header["init"] == settings.FUNCTION and not callable(init):
                 raise errors.unfit(function, "init", "given again, as it is a function", repr(init))
             init = init if callable(init) else header["init"]
+            check_init(function, init)
             own = settings.restored(function, _with_rate(header["optimizer"]), None)
             if kept_by(own, storage.computing) != kept_by(chosen, storage.computing):
                 wanted = f"one that keeps what {type(own).__name__} keeps"
@@ -137,6 +140,7 @@ class FileTable(Trained):
         table._last = None
         table._fetching = None
         table._is_open = True
+        table._lock = RLock()
         return table
 
     path: str
@@ -145,8 +149,9 @@ class FileTable(Trained):
     _journal: Journal
     _step: int
     _last: tuple[Array, Array] | None  # the rows of the last batch and their records: a step follows a look-up
-    _fetching: tuple[ThreadPoolExecutor, Future[None]] | None
+    _fetching: ThreadPoolExecutor | None
     _is_open: bool
+    _lock: AbstractContextManager[Any]
 
     # ------------------------------------------------------------------ what it is
     @property
@@ -173,6 +178,9 @@ class FileTable(Trained):
         raise TypeError("FileTable: it cannot be copied; open the file where it is needed")
 
     # ------------------------------------------------------------------ blocks
+    def _turn(self) -> AbstractContextManager[Any]:
+        return self._lock
+
     def _block(self, function: str, ids: Array, with_state: bool) -> Block:
         self._check_open(function)
         rows, places = np.unique(ids, return_inverse=True)
@@ -213,12 +221,14 @@ class FileTable(Trained):
     # ------------------------------------------------------------------ the next batch
     def prefetch(self, bags: Any) -> None:
         """Have the system fetch the rows of bags that will be looked up next, while this program does other things."""
-        self._check_open("FileTable.prefetch")
         ids = Bags.of(bags).ids
         check_rows("FileTable.prefetch", "ids", ids, self.rows, below=None)
         rows = np.unique(ids[ids >= 0]).astype(np.int64, copy=False)
-        pool = self._fetching[0] if self._fetching else ThreadPoolExecutor(1, "gradbag-prefetch")
-        self._fetching = pool, pool.submit(self._journal.ask_for, rows)
+        with self._lock:
+            self._check_open("FileTable.prefetch")
+            if self._fetching is None:
+                self._fetching = ThreadPoolExecutor(1, "gradbag-prefetch")
+            self._fetching.submit(self._journal.ask_for, rows)
 
     # ------------------------------------------------------------------ checkpoints
     def checkpoint(self) -> None:
@@ -227,25 +237,28 @@ class FileTable(Trained):
         If it fails, as on a full disk, then the last checkpoint stays, or this one counts and is finished by
         `rollback` or `open`.
         """
-        self._check_open("FileTable.checkpoint")
-        about = {**self._journal.header, "step": self._step, "optimizer": settings.described(self._optimizer)}
-        self._journal.checkpoint(about)
+        with self._lock:
+            self._check_open("FileTable.checkpoint")
+            about = {**self._journal.header, "step": self._step, "optimizer": settings.described(self._optimizer)}
+            self._journal.checkpoint(about)
 
     def rollback(self) -> None:
         """Return to the last checkpoint: forget the steps since."""
-        self._check_open("FileTable.rollback")
-        self._last = None
-        self._journal.recover()
-        self._step = self._journal.header["step"]
+        with self._lock:
+            self._check_open("FileTable.rollback")
+            self._last = None
+            self._journal.recover()
+            self._step = self._journal.header["step"]
 
     def close(self) -> None:
         """Give the file back. What has changed since the last checkpoint is gone."""
-        if self._is_open:
-            self._is_open = False
-            self._last = None
-            if self._fetching is not None:
-                self._fetching[0].shutdown()
-            self._journal.close()
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                self._last = None
+                if self._fetching is not None:
+                    self._fetching.shutdown()
+                self._journal.close()
 
     def __enter__(self) -> Self:
         return self

@@ -34,6 +34,8 @@ class Storage:
             name = dtype if isinstance(dtype, str) else dtypes.name_of(np.dtype(dtype))
         except TypeError:
             name = repr(dtype)
+        if dtype is None:  # for NumPy it is float64
+            name = "None"
         if name not in DTYPES:
             raise errors.wrong_type(function, "dtype", DTYPES, name)
         if rounding not in ROUNDINGS:
