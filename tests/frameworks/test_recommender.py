@@ -1,6 +1,7 @@
 """The example that trains a recommender: the same in three frameworks, good enough, and not lost when it is killed."""
 
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -142,3 +143,12 @@ def test_a_step_is_measured_beside_pytorch(example: Any, capsys: Any, monkeypatc
         (size, clock) for size in ("512", "4096") for clock in ("processor", "wall")
     ]
     assert all(float(line[-1].rstrip("x")) > 0 for line in lines)
+
+
+def test_the_page_about_it_runs() -> None:
+    text = (FOLDER.parent / "docs" / "recommender.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, "docs/recommender.md", "exec"), {})  # noqa: S102  # our own text
+    assert set(re.findall(r"`(\w+\.py)`", text)) | {"__init__.py", "__main__.py", "models.py"} == {
+        path.name for path in (FOLDER / "recommender").glob("*.py")
+    }
