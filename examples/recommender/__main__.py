@@ -82,4 +82,7 @@ def arguments() -> tuple[training.Settings, Path, bool, bool]:
     return settings, folder, resume, compares
 
 
-main()
+try:
+    main()
+except KeyboardInterrupt:
+    raise SystemExit("Stopped; --resume goes on after the last whole epoch.") from None

@@ -58,6 +58,8 @@ class Run:
 
     def __init__(self, settings: Settings, data: Data, folder: Path, resume: bool) -> None:
         self.settings, self.data, self.path = settings, data, folder / "checkpoint.npz"
+        if not self.steps:
+            raise SystemExit(f"A batch of {settings.batch} is more than the {len(data.train)} examples to learn from")
         start = network.initial(data.rows, settings.seed, settings.dtype)
         self.model = models.make(settings.framework, start, settings.optimizer, data.longest)
         self.progress, self.best = Progress(), self.model.arrays()

@@ -85,12 +85,17 @@ def test_killed_and_resumed_it_has_the_same_bits(framework: str, tmp_path: Path)
             assert_same(other[name], one[name])
 
 
-def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_go_on_is_refused_in_words(tmp_path: Path) -> None:
     told(tmp_path, *SMALL, "--epochs", "1")
-    other = command(tmp_path, *SMALL, "--epochs", "2", "--resume", "--seed", "1")
-    done = subprocess.run(other, capture_output=True, text=True, cwd=FOLDER)
-    assert done.returncode == 1
-    assert "checkpoint.npz is of another run: framework=numpy" in done.stderr
+    for more, message in [
+        (["--epochs", "2", "--resume", "--seed", "1"], "checkpoint.npz is of another run: framework=numpy"),
+        (["--batch", "4096"], "A batch of 4096 is more than the 3200 examples to learn from"),
+        (["--epochs", "0"], "--batch and --epochs must be at least 1"),
+    ]:
+        done = subprocess.run(command(tmp_path, *SMALL, *more), capture_output=True, text=True, cwd=FOLDER)
+        assert done.returncode > 0
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_without_what_is_optional_it_still_runs(tmp_path: Path) -> None:
