@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import errors, memory
+from .whole_files import AnyPath, replacing
 
 Lists = Mapping[str, np.ndarray[Any, Any]]
 
@@ -20,28 +19,13 @@ Lists = Mapping[str, np.ndarray[Any, Any]]
 _UNREADABLE = (zipfile.BadZipFile, EOFError, KeyError, NotImplementedError, RuntimeError, zlib.error)
 
 
-def write(path: str | os.PathLike[str], lists: Lists) -> None:
+def write(path: AnyPath, lists: Lists) -> None:
     """Until the new file is whole, and on the disk, the old one stays in its place."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **lists)  # type: ignore[arg-type]  # its stub knows of `allow_pickle` alone
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # so that the new name survives a failure of the machine, too
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    with replacing(path) as file:
+        np.savez(file, **lists)  # type: ignore[arg-type]  # its stub knows of `allow_pickle` alone
 
 
-def read(function: str, path: str | os.PathLike[str]) -> Lists:
+def read(function: str, path: AnyPath) -> Lists:
     """All lists of a file whose checksums are right."""
     try:
         with zipfile.ZipFile(path) as file:

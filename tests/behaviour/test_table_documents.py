@@ -1,12 +1,14 @@
 """The pages about tables show what happens, and the example of an n-gram table learns and goes on."""
 
 import doctest
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gradbag import FileTable
 
@@ -18,6 +20,13 @@ def test_the_page_about_tables_runs_as_printed() -> None:
         str(ROOT / "docs/tables.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
     )
     assert answer.attempted > 20
+    assert answer.failed == 0
+
+
+@pytest.mark.parametrize("name", ["table", "growing", "file_table", "quantized"])
+def test_the_examples_of_the_classes_run_as_printed(name: str) -> None:
+    answer = doctest.testmod(importlib.import_module(f"gradbag.table.{name}"))
+    assert answer.attempted >= 4
     assert answer.failed == 0
 
 

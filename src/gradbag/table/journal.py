@@ -17,6 +17,7 @@ again, which may be done any number of times.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zlib
@@ -26,8 +27,8 @@ import numpy as np
 
 from .. import errors
 from ..vocabulary import Vocabulary
+from ..whole_files import sync_folder
 from .batches import Array, check_rows
-from .files import sync_folder
 from .records import Record, RecordFile
 
 MAGIC = b"gradbag table\n\0\0"
@@ -49,7 +50,8 @@ def write_header(handle: int, header: dict[str, Any]) -> None:
     if len(text) > HEADER - _FIXED:
         raise errors.Error(f"FileTable: the settings take {len(text)} bytes, and {HEADER - _FIXED} is the most")
     whole = MAGIC + len(text).to_bytes(4, "little") + zlib.crc32(text).to_bytes(4, "little") + text
-    os.pwrite(handle, whole.ljust(HEADER, b"\0"), header["epoch"] % 2 * HEADER)
+    if os.pwrite(handle, whole.ljust(HEADER, b"\0"), header["epoch"] % 2 * HEADER) != HEADER:
+        raise OSError(errno.ENOSPC, "a header was not written whole")
     os.fsync(handle)
 
 
@@ -93,6 +95,7 @@ class Journal:
         slot = np.dtype([("row", np.int64), ("record", record)], align=True)
         self._changed = RecordFile(beside, self._handle, 0, slot)
         try:
+            sync_folder(beside)  # a checkpoint may need it after the machine has failed
             self.recover()
         except BaseException:
             os.close(self._handle)

@@ -20,13 +20,13 @@ import ml_dtypes
 import numpy as np
 
 from .. import errors, memory
-from .files import Path_, replacing
+from ..whole_files import AnyPath, replacing
 
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 
 LONGEST_HEADER = 100_000_000  # bytes, as in the library of the format's authors
-CHUNK = 1 << 26  # bytes that are read, written and summed up at once
+CHUNK = 1 << 30  # bytes that are read at once: systems refuse more than two of these
 _CODES = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
@@ -51,7 +51,7 @@ class Contents(NamedTuple):
 
 
 # ------------------------------------------------------------------ writing
-def write(path: Path_, arrays: Arrays, description: Mapping[str, Any]) -> None:
+def write(path: AnyPath, arrays: Arrays, description: Mapping[str, Any]) -> None:
     """Until the new file is whole, and on the disk, the old one stays in its place."""
     if sys.byteorder != "little":
         raise errors.Error("safetensors: the format is little-endian, and this machine is not")
@@ -68,23 +68,17 @@ def write(path: Path_, arrays: Arrays, description: Mapping[str, Any]) -> None:
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with replacing(path) as file:
-        _put(file, memoryview(len(text).to_bytes(8, "little") + text))
+        file.write(len(text).to_bytes(8, "little") + text)
         for array in ordered.values():
-            _put(file, _bytes(array))
+            file.write(_bytes(array))
 
 
 def _bytes(array: Array) -> memoryview:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
-def _put(file: IO[bytes], data: memoryview) -> None:
-    """A file without a buffer may take less than it is given."""
-    while len(data):
-        data = data[file.write(data[:CHUNK]) :]
-
-
 # ------------------------------------------------------------------ reading
-def read(function: str, path: Path_) -> Contents:
+def read(function: str, path: AnyPath) -> Contents:
     """All arrays of a file, whose header and checksums are right."""
     try:
         with open(path, "rb", buffering=0) as file:

@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-Path_ = str | os.PathLike[str]
+AnyPath = str | os.PathLike[str]
 
 
 @contextmanager
-def replacing(path: Path_) -> Iterator[IO[bytes]]:
+def replacing(path: AnyPath) -> Iterator[IO[bytes]]:
     """A new file beside the old one, which stays in its place until the new one is whole and on the disk."""
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=target.name + ".", suffix=".part", dir=target.parent)
     try:
-        with os.fdopen(handle, "wb", buffering=0) as file:
+        with os.fdopen(handle, "wb") as file:
             yield file
+            file.flush()
             os.fsync(file.fileno())
         os.replace(name, target)
     except BaseException:
@@ -28,7 +29,7 @@ def replacing(path: Path_) -> Iterator[IO[bytes]]:
     sync_folder(target)
 
 
-def sync_folder(path: Path_) -> None:
+def sync_folder(path: AnyPath) -> None:
     """Let the name of a file survive a failure of the machine, too."""
     if os.name == "posix":
         folder = os.open(Path(path).parent, os.O_RDONLY)
