@@ -106,7 +106,7 @@ test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMP
 	MALLOC_PERTURB_=165 $(CORE_SUITE) --ignore=tests/studio $(PYTEST_ARGS)
 
 .PHONY: test-core
-test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (under a minute, no TensorFlow)
+test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (a few minutes, no TensorFlow)
 	$(CORE_SUITE) -m "not slow" $(PYTEST_ARGS)
 
 .PHONY: test-tensorflow
