@@ -10,7 +10,7 @@
 #include "bind/parts.hpp"
 #include "bind/strings.hpp"
 #include "core/parallel.hpp"
-#include "kernels/hash_strings.hpp"
+#include "vocabulary/hash_strings.hpp"
 
 namespace gradbag {
 

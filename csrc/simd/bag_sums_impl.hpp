@@ -37,7 +37,7 @@ class TileIds {
         }
         const I number = *static_cast<const volatile I*>(id);
         from = columns_of<Packs>(reinterpret_cast<const T*>(table_ + offset(number)));
-        return static_cast<std::uint64_t>(static_cast<std::int64_t>(number)) < rows_;  // mutant: pooled id
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(number)) < rows_;
     }
 
   private:
@@ -114,7 +114,7 @@ struct PlainBags {
                 if (is_head) {
                     for_packs<Packs>([&](std::size_t p) { sum[p] = block[p]; });
                 } else {
-                    for_packs<Packs>([&](std::size_t p) { sum[p] += block[p]; });  // mutant: pooled blocks
+                    for_packs<Packs>([&](std::size_t p) { sum[p] += block[p]; });
                 }
                 if (id == end) break;
                 is_head = false;
@@ -158,7 +158,7 @@ struct WeightedBags {
                 const T* from;
                 if (!ids.find(id, from)) return static_cast<std::size_t>(id - all.ids);
                 const A by = widen(*weight++);
-                total += squares ? by * by : by;  // mutant: pooled weights
+                total += squares ? by * by : by;
                 for_packs<C, Packs>(tile, [&](std::size_t p, std::size_t offset) {
                     sum[p] += C::scaled(C::load(from + offset), by);
                 });

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/hash_strings.hpp"
+#include "vocabulary/hash_strings.hpp"
 
 #if defined(_MSC_VER) && !defined(__SIZEOF_INT128__)
 #include <intrin.h>

@@ -87,20 +87,10 @@ MUTANTS: dict[str, list[Edit]] = {
         ("winner", "entry >= entries", "entry > entries", "one winner too many is allowed"),
     ],
     "add_n": [("addend", "widened(number, i)", "widened(0, i)", "the first array is added again and again")],
-    "hash_strings": [("short text", "<= 16", "> 16", "short strings are hashed like longer ones")],
-    "bag_sums": [
-        ("pooled id", "< rows_", "<= rows_", "one id too many is allowed"),
-        ("pooled blocks", "sum[p] += block[p]", "sum[p] = block[p]", "only the last eight rows count"),
-        ("pooled weights", "squares ? by * by : by", "by", "weights are not squared"),
-    ],
     "row_steps": [
         ("stepped row", "rows,", "rows + 1,", "one index too many is allowed"),
         ("stepped share", "bags.end(bag) - bags.begin(bag)", "1", "bags are not divided by their size"),
         ("decayed", "", "", "rows that have decayed grow again"),
-        ("adagrad", " + epsilon", "", "epsilon does not count"),
-        ("bias", "* part / first", "/ first", "half of the bias is left"),
-        ("ftrl", "size > l1", "size > 0", "l1 does not count"),
-        ("state row", "row * ", "0 * row * ", "all rows share one state"),
     ],
     "fill_empty_rows": [
         ("column", "fault_column", "-1", "faults do not name the column"),
@@ -155,6 +145,10 @@ MUTANTS: dict[str, list[Edit]] = {
         ("words", "word_bytes", "size", "of complex numbers only one half is copied"),
     ],
     "loops_baseline": [
+        ("adagrad", " + epsilon", "", "epsilon does not count"),
+        ("bias", "* part / first", "/ first", "half of the bias is left"),
+        ("ftrl", "size > l1", "size > 0", "l1 does not count"),
+        ("state row", "row * ", "0 * row * ", "all rows share one state"),
         ("run ends", "!=", "==", "runs end where they do not"),
         ("ranks", " - 1", "", "ranks count nothing but themselves"),
         ("ascending", "", "", "copied entries are always sorted"),

@@ -45,7 +45,7 @@ class FarmHash {
 
     // The same for those that are known to be short, such as the digits of a number.
     static std::uint64_t of_at_most_32(std::string_view text) {
-        const bool is_short = text.size() <= 16;  // mutant: short text
+        const bool is_short = text.size() <= 16;
         return is_short ? up_to_16(text.data(), text.size()) : up_to_32(text.data(), text.size());
     }
 
