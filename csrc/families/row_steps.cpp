@@ -13,14 +13,13 @@ namespace gradbag {
 
 namespace {
 
-// What the inputs of a rule are: its states, of which some are one number for each row, and its numbers.
-template <RowRule kRule, std::size_t kNumbers, bool kDecays, bool kNesterov, bool... kPerRow>
+// What the inputs of a rule are: how many states and numbers, and whether it decays.
+template <RowRule kRule, std::size_t kNumbers, bool kDecays, std::size_t kStates>
 struct RuleInputs {
     static constexpr RowRule rule = kRule;
     static constexpr std::size_t numbers = kNumbers;
     static constexpr bool decays = kDecays;
-    static constexpr bool nesterov = kNesterov;
-    static constexpr std::size_t states = sizeof...(kPerRow);
+    static constexpr std::size_t states = kStates;
 };
 
 template <class T, std::size_t>
@@ -95,7 +94,7 @@ auto number_list(std::index_sequence<n...>) {
 
 template <RowRule rule, std::size_t numbers, bool decays, bool nesterov, bool... per_row>
 void define_rule(const std::string& name) {
-    using Inputs = RuleInputs<rule, numbers, decays, nesterov, per_row...>;
+    using Inputs = RuleInputs<rule, numbers, decays, sizeof...(per_row)>;
     // Of the settings of the step on bags, the combiner comes first.
     using Own = std::conditional_t<nesterov, std::tuple<Setting<bool>>, std::tuple<>>;
     using OfBags = std::conditional_t<nesterov, std::tuple<Setting<Combiner>, Setting<bool>>,

@@ -171,9 +171,9 @@ void reduce_bags(Combiner combiner, Matrix<const T> table, std::span<const I> id
         }
     };
     // Where most bags are empty it is better to clear them all at once, and together.
-    const bool cleared = bags.size() / kClearedRows > bags.entries();
+    const bool cleared = bags.entries() == 0 || bags.size() / kClearedRows > bags.entries();
     if (cleared) clear_all(output);
-    if (bags.entries() == 0 && cleared) return;
+    if (bags.entries() == 0) return;
     BagRows<T, I> all{};
     all.table = table.data;
     all.rows = table.rows;

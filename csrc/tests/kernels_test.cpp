@@ -24,6 +24,7 @@
 #include "kernels/bag_weights.hpp"
 #include "kernels/fill_empty_rows.hpp"
 #include "kernels/fill_empty_rows_grad.hpp"
+#include "kernels/row_steps.hpp"
 #include "kernels/segment_grad.hpp"
 #include "kernels/segment_grad_compact.hpp"
 #include "kernels/segment_reduce.hpp"
@@ -322,6 +323,35 @@ void test_bags() {
     expect(dots == Floats{0.25f, 0.75f, 0, 0}, "weights are divided by the sum of their bag");
 }
 
+// One step of Adagrad, whose accumulator is as large as the table.
+template <Index I>
+void adagrad(Floats& rows, Floats& accumulator, std::size_t columns, const Floats& grad,
+             const std::vector<I>& ids, const Int64s& offsets, const Floats& weights) {
+    RowStep<float> step{RowRule::adagrad, into_table(rows, columns), {}};
+    step.rows.table = rows.data();
+    step.rows.columns = columns;
+    step.rows.states[0] = accumulator.data();
+    step.rows.numbers = {2.0f, 0.0f};
+    step_bags(step, Combiner::sum, 3, table(grad, columns), view(ids), view(offsets), view(weights));
+}
+
+void test_steps() {
+    Floats rows{1, 2, 3, 4, 5, 6};
+    Floats accumulator{0, 0, 1, 1, 12, 0};
+    const Floats grad{1, 4, 1, 0};
+    adagrad(rows, accumulator, 2, grad, Int64s{2, 0, 2}, Int64s{0, 2}, Floats{});
+    expect(rows == Floats{-1, 0, 3, 4, 4, 4}, "rows move by the root of what they have added up");
+    expect(accumulator == Floats{1, 16, 1, 1, 16, 16}, "what belongs to a row is added before it is squared");
+    const Floats before = rows;
+    bool refused = false;
+    try {
+        adagrad(rows, accumulator, 2, grad, Int64s{0, 1, 3}, Int64s{0, 2}, Floats{1, 1, 1});
+    } catch (const Fault& fault) {
+        refused = fault.input == 3;
+    }
+    expect(refused && rows == before, "a bad id is named and nothing has moved");
+}
+
 void test_bags_of_far_rows() {
     const std::int64_t rows = std::int64_t{1} << 40;
     const Int64s ids{rows - 1, 3, rows - 1};
@@ -366,6 +396,11 @@ void test_changing_bags(std::size_t bags) {
         bag_grad_compact(plan, Combiner::mean, table(grad, 1), view(weights), into_table(compact, 1),
                          std::span(unique));
     };
+    Floats moved(data.size());
+    Floats accumulator(data.size());
+    const auto step = [&](const Floats& weights) {
+        adagrad(moved, accumulator, 1, grad, ids, offsets, weights);
+    };
     const auto dot = [&] {
         bag_dot(table(grad, 1), table(data, 1), view(ids), view(offsets), std::span(dots));
     };
@@ -375,6 +410,7 @@ void test_changing_bags(std::size_t bags) {
             test_while_changing(changing, [&] { reduce(weights); });
             test_while_changing(changing, [&] { scatter(weights); });
             test_while_changing(changing, [&] { scatter_compact(weights); });
+            test_while_changing(changing, [&] { step(weights); });
         }
         test_while_changing(changing, dot);
         std::ranges::fill(changing, 1);
@@ -420,6 +456,7 @@ int main() {
     test_changing_indices(700, singles);
     test_changing_map();
     test_bags();
+    test_steps();
     test_bags_of_far_rows();
     test_changing_bags(6);
     std::puts("all kernels as expected");
