@@ -182,15 +182,16 @@ def pull(
     """
     if op.rule is None:
         raise errors.UnsupportedTypeError(f"{op.name} has no gradient")
-    names = [arg.name for arg in op.outputs]
     carries = op.differentiable_outputs
-    g = {
-        name: None if name not in carries else ops.zeros_like(y) if c is None else ops.dense(c)
-        for name, y, c in zip(names, outputs, cotangents, strict=True)
-    }
+    flat = [
+        None if arg.name not in carries else ops.zeros_like(y) if c is None else ops.dense(c)
+        for arg, y, c in zip(op.flat_outputs(len(outputs)), outputs, cotangents, strict=True)
+    ]
+    names = [arg.name for arg in op.outputs]
+    g = dict(zip(names, op.grouped_outputs(flat), strict=True))
     inputs = dict(zip(op.input_names, op.grouped(values), strict=True))
     x = SimpleNamespace(**inputs, **attrs)
-    y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
+    y = SimpleNamespace(**dict(zip(names, op.grouped_outputs(outputs), strict=True)))
     pulled = op.rule(ops, x, y, SimpleNamespace(**g))
     missing = [name for name in op.differentiable if name not in pulled and inputs[name] is not None]
     if missing:
@@ -224,8 +225,7 @@ def push(
             v if name not in op.linear or v is None else ops.zeros_like(v) if t is None else t
             for name, v, t in zip(names, values, tangents, strict=True)
         ]
-        answer = ops.call(op, moved, attrs)
-        return list(answer) if op.result is not None else [answer]
+        return op.flat_answer(ops.call(op, moved, attrs))
     places = [place for place, tangent in enumerate(tangents) if tangent is not None]
 
     # The reverse rule is linear in its cotangents, and its transpose is the derivative in a direction.

@@ -41,6 +41,11 @@ def type_text(op: Op, arg: Arg) -> str:
     return f"list of {text}" if arg.many else f"{text}, or None" if arg.optional else text
 
 
+def output_type(arg: Arg) -> str:
+    """The dtype or type variable of an argument, in a table that explains the variables beside it."""
+    return f"list of {arg.dtype}" if arg.many else arg.dtype
+
+
 def kind_text(op: Op, attr: Attr) -> str:
     """What an attribute may be: its kind, and the choices where there are only some."""
     choices = attr.allowed or op.types.get(attr.name, ())
@@ -103,13 +108,10 @@ def example_answer(op: Op) -> str:
     attrs = attributes.normal(op, {name: given[name] for name in op.attr_defaults if name in given})
     shapes = [None if a is None else a.shape for a in arrays]
     inferred = op.infer(shapes, [None if a is None else dtypes.name_of(a.dtype) for a in arrays], attrs=attrs)
-    answers = [
-        np.asarray(op.example.outputs[a.name], dtypes.numpy_dtype(name))
-        for a, (_, name) in zip(op.outputs, inferred, strict=True)
-    ]
-    if not answers:
-        return ""
-    return show(answers[0] if op.result is None else op.result._make(answers))
+    declared = [op.example.outputs[a.name] for a in op.outputs]
+    values = op.flat_answer(declared if op.result is not None or not declared else declared[0])
+    answers = [np.asarray(v, dtypes.numpy_dtype(name)) for v, (_, name) in zip(values, inferred, strict=True)]
+    return show(op.answer(answers)) if answers else ""
 
 
 def show(value: Any) -> str:
@@ -146,7 +148,9 @@ def docstring(op: Op) -> str:
         parts[-1] += f"\n    {a.name}: {kind_text(op, a)}, {default}. {a.doc}"
     parts[-1] += "\n    name: ignored, for TensorFlow's sake."
     parts[-1] += out_text(op) and f"\n    {out_text(op)}"
-    parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))
+    parts.append(
+        "Returns:" + "".join(f"\n    {a.name}: {output_type(a)}; shape [{a.shape}]. {a.doc}" for a in op.outputs)
+    )
     parts.append(gradient_text(op))
     call = example_call(op)
     if runs_alone(op):
@@ -166,7 +170,7 @@ def markdown(op: Op) -> str:
     lines += _table("input", [(f"`{a.name}`", type_text(op, a), f"`[{a.shape}]`", a.doc) for a in op.inputs])
     if op.attrs:
         lines += _table("setting", [(f"`{a.name}`", kind_text(op, a), f"`{default_text(a)}`", a.doc) for a in op.attrs])
-    lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
+    lines += _table("output", [(f"`{a.name}`", output_type(a), f"`[{a.shape}]`", a.doc) for a in op.outputs])
     if op.sized_outputs:
         lines += [out_text(op).replace("out:", "`out`:", 1), ""]
     example = [example_call(op)]

@@ -41,11 +41,11 @@ KINDS = {
 
 def stub(op: Op) -> str:
     """The typed signature of one op."""
-    result = "NDArray[Any]" if op.outputs else "None"
+    result = _output(op.outputs[0]) if op.outputs else "None"
     text = ""
     if op.result is not None:
         result = f"_{op.name}"
-        text += f"class {result}(NamedTuple):\n" + "".join(f"    {a.name}: NDArray[Any]\n" for a in op.outputs) + "\n"
+        text += f"class {result}(NamedTuple):\n" + "".join(f"    {a.name}: {_output(a)}\n" for a in op.outputs) + "\n"
     inputs = "".join(f"    {a.name}: {_input(a)},\n" for a in op.inputs)
     settings = "".join(f"    {_setting(a)},\n" for a in op.attrs)
     others = "    name: str | None = None,\n"
@@ -60,6 +60,10 @@ def _input(arg: Arg) -> str:
     if arg.updates:
         return "NDArray[Any]"
     return "Sequence[ArrayLike]" if arg.many else "ArrayLike | None = None" if arg.optional else "ArrayLike"
+
+
+def _output(arg: Arg) -> str:
+    return "list[NDArray[Any]]" if arg.many else "NDArray[Any]"
 
 
 def _setting(attr: Attr) -> str:

@@ -82,7 +82,9 @@ def in_a_graph(call: Call) -> Outcome:
         except (tf.errors.OpError, ValueError) as refusal:
             return Refused(str(refusal))
     with tf.init_scope():
-        return {arg.name: to_array(tf.constant(answer, made.dtype.base_dtype)) for arg in call.op.outputs}
+        answers, tensors = (call.op.flat_answer(a) for a in (answer, made))
+        arrays = [to_array(tf.constant(a, t.dtype.base_dtype)) for a, t in zip(answers, tensors, strict=True)]
+        return dict(zip(call.op.flat_output_names(len(arrays)), arrays, strict=True))
 
 
 def _to_tensors(value: Any) -> Any:
@@ -154,10 +156,8 @@ def _assert_names_the_fault(call: Call, refusal: gradbag.Error) -> None:
 
 
 def _outputs(op: Op, answer: Any) -> dict[str, Any]:
-    names = [arg.name for arg in op.outputs]
-    if not names:
-        return {}
-    return dict(zip(names, answer if op.result is not None else [answer], strict=True))
+    outputs = op.flat_answer(answer) if op.outputs else []
+    return dict(zip(op.flat_output_names(len(outputs)), outputs, strict=True))
 
 
 def _source(array: Any) -> str:

@@ -71,7 +71,7 @@ def mean_of_no_complex_numbers(node: Node, inputs: list[Array]) -> bool:
 
 
 def _compare_sparse(node: Node, inputs: list[Array], got: list[Array], wanted: list[Array]) -> None:
-    names = [arg.name for arg in node.op.outputs]
+    names = node.output_ports
     call = Call(node.op, dict(zip(node.op.input_names, inputs, strict=True)), node.attrs)
     compare(call, dict(zip(names, got, strict=True)), dict(zip(names, wanted, strict=True)))
 

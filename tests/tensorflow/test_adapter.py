@@ -50,7 +50,7 @@ def run(mode, function, *tensors):
 
 
 def as_list(op, answer):
-    return [answer] if op.result is None else list(answer)
+    return op.flat_answer(answer)
 
 
 def tensors_of(case):

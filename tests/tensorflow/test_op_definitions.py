@@ -37,7 +37,7 @@ def implied(defined):
 
 def dtype_name(arg):
     """The type variable of an input or output, or its one dtype."""
-    return arg.type_attr or tf.as_dtype(arg.type).name
+    return arg.type_attr or arg.type_list_attr or tf.as_dtype(arg.type).name
 
 
 def default(attr):
@@ -66,12 +66,14 @@ def default(attr):
 @every_op
 def test_inputs_have_the_same_number_order_and_types(op):
     defined = definition(op)
-    assert [(dtype_name(a), bool(a.number_attr)) for a in defined.input_arg] == [(a.dtype, a.many) for a in op.inputs]
+    wanted = [(dtype_name(a), a.number_attr or "", bool(a.type_list_attr)) for a in defined.input_arg]
+    assert [(a.dtype, (a.count or "N") * (a.many and not a.each), a.each) for a in op.inputs] == wanted
 
 
 @every_op
 def test_outputs_have_the_same_names_and_types(op):
-    assert [(a.name, dtype_name(a)) for a in definition(op).output_arg] == [(a.name, a.dtype) for a in op.outputs]
+    wanted = [(a.name, dtype_name(a), bool(a.number_attr or a.type_list_attr)) for a in definition(op).output_arg]
+    assert [(a.name, a.dtype, a.many) for a in op.outputs] == wanted
 
 
 @every_op

@@ -53,7 +53,7 @@ def called(case: Case, values: list[Any]) -> list[Any]:
 
 
 def answered(op: Op, values: Any, answer: Any) -> list[Any]:
-    outputs = [] if answer is None else [answer] if op.result is None else list(answer)
+    outputs = [] if answer is None else op.flat_answer(answer)
     return [*[values[place] for place in op.flat_updates(len(values))], *outputs]
 
 

@@ -40,7 +40,7 @@ def run_body(
     with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
         answer = op.body(*op.grouped([None if a is None else carriers.clean(a) for a in arrays]), **attrs)
     changed = len(op.flat_updates(len(arrays)))
-    outputs = list(answer) if op.result is not None or changed else [answer] if op.outputs else []
+    outputs = list(answer) if changed else op.flat_answer(answer)
     found = [_checked(output, name) for output, name in zip(outputs[changed:], outline.names, strict=True)]
     if op.counted_words and op.shape_rule is None and op.kernel is not None:
         _reserve_found(op, arrays, outline, found)
@@ -84,9 +84,10 @@ def _weighed(
     itemsizes = [dtypes.numpy_dtype(name).itemsize for name in names]
     if op.kernel is not None and op.kernel.copies is not None and "string" in names:
         itemsizes = carriers.string_itemsizes(op, arrays, itemsizes)
-    labels = [arg.name for arg in op.outputs]
+    labels: Sequence[str] = op.flat_output_names(len(names))
     if op.shape_rule is None:
-        labels = [f"{op.asks_for(arg.dims.words[:1])} asks for {arg.name}" for arg in op.outputs]
+        args = zip(op.flat_outputs(len(names)), labels, strict=True)
+        labels = [f"{op.asks_for(arg.dims.words[:1])} asks for {label}" for arg, label in args]
     wanted: list[tuple[str, Sequence[int], int]] = [
         (label, [n or 0 for n in s], size) for label, s, size in zip(labels, shapes, itemsizes, strict=True)
     ]
@@ -101,7 +102,8 @@ def _counted(op: Op, arrays: Sequence[Array | None], outline: Outline, attrs: di
     if op.size_rule is not None:
         for word, size in op.bound(op.size_rule, attrs)(*arrays).items():
             sizes[word] = size.size if isinstance(size, AtLeast) else size
-    return _weighed(op, outline.names, [arg.dims.shape(sizes) or () for arg in op.outputs], arrays)
+    args = op.flat_outputs(len(outline.names))
+    return _weighed(op, outline.names, [arg.dims.shape(sizes) or () for arg in args], arrays)
 
 
 def _reserve_found(op: Op, arrays: Sequence[Array | None], outline: Outline, outputs: Sequence[Array]) -> None:

@@ -37,10 +37,7 @@ def shortcut(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
 
 def answer(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Out | None = None) -> Any:
     """What a raw op answers on arrays and Python values: an output, a named tuple of several, or None."""
-    outputs = run(op, values, attrs, out)
-    if op.result is None:
-        return outputs[0] if outputs else None
-    return tuple.__new__(op.result, outputs)
+    return op.answer(run(op, values, attrs, out))
 
 
 def quick_run(op: Op, values: Sequence[Any], attrs: dict[str, Any], share: bool = False) -> list[Array]:
@@ -48,7 +45,7 @@ def quick_run(op: Op, values: Sequence[Any], attrs: dict[str, Any], share: bool 
     if op.kernel is not None:
         found = shortcut(op, values, attrs)
         if found is not NotImplemented:
-            return [found] if len(op.outputs) == 1 else list(found or ())
+            return op.flat_answer(found)
     return run(op, values, attrs, share=share)
 
 

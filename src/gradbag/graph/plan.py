@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from .bulk import in_bulk
-from .cache import call_digest, step_digest
+from .cache import call_digest, output_digest, step_digest
 from .graph import Node, Output
 
 
@@ -108,8 +108,7 @@ class Plan:
         step = self.steps[number]
         if number < 0 or step.digest is None:
             return None
-        index = slot - step.outputs.start
-        return step.digest + bytes([index]) if index else step.digest
+        return output_digest(step.digest, slot - step.outputs.start)
 
 
 def _needed(ends: Sequence[Node], fed: Collection[Output]) -> list[Node]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import eager, errors, threads
-from .cache import ResultCache, array_digest, new_token, step_digest
+from .cache import ResultCache, array_digest, new_token, output_digest, step_digest
 from .graph import Node
 from .plan import Plan, Step
 from .report import Observer
@@ -118,7 +118,7 @@ class Run:
                     continue
             self.step_keys[number] = key
             for index, slot in enumerate(step.outputs):
-                keys[slot] = key + bytes([index]) if index else key
+                keys[slot] = output_digest(key, index)
 
     def _todo(self) -> list[int]:
         """The steps that must run; the results of others come from the cache, and need not what they came from."""

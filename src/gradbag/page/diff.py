@@ -97,7 +97,7 @@ def _link(page: Page, source: Any) -> str:
     node, port = split(page.nodes, source)
     kind = _op(page.nodes.get(node))
     op = registry.get(kind)
-    alone = op is not None and [arg.name for arg in op.outputs] == [port]
+    alone = op is not None and [arg.name for arg in op.outputs] == [port] and not op.output_lists
     return f"← {node}" if alone or not port else f"← {node}.{port}"
 
 

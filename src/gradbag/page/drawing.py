@@ -293,7 +293,7 @@ class NodeBuilder:
                 return None
         if len(node.dtypes) == 1:
             return Output(node, 0)
-        outputs = ", ".join(f"{name}.{arg.name}" for arg in node.op.outputs)
+        outputs = ", ".join(f"{name}.{output}" for output in node.output_ports)
         self.problem(port, f"{name} has {len(node.dtypes)} outputs, the link must name one: {outputs or 'none'}")
         return None
 

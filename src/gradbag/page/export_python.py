@@ -113,7 +113,10 @@ class Writer:
 
     def _read(self, output: Output) -> str:
         name = self.names[output.node.name]
-        return name if len(output.node.dtypes) == 1 else f"{name}.{output.port}"
+        op = output.node.op
+        if op.output_lists and op.result is None:  # the answer is the list itself
+            return name + output.port.removeprefix(op.outputs[0].name)
+        return name if len(op.outputs) == 1 else f"{name}.{output.port}"
 
     # ------------------------------------------------------------------ the graph's API
     def session(self, runs: list[Task]) -> list[str]:

@@ -21,6 +21,11 @@ class InputInfo(PortInfo):
     many: bool
 
 
+class OutputInfo(PortInfo):
+    many: bool
+    count: str  # the setting that tells how long a list is; "" where the lists of inputs do
+
+
 AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
 
 
@@ -45,7 +50,7 @@ class OpInfo(TypedDict):
     differentiable: bool
     types: dict[str, list[str]]
     inputs: list[InputInfo]
-    outputs: list[PortInfo]
+    outputs: list[OutputInfo]
     attrs: list[AttrInfo]
     example: Example
     words: str

@@ -79,7 +79,7 @@ class Show(Watcher):
         self._ran += not cached
         self._cached += cached
         if self._loud:
-            ports = [arg.name for arg in node.op.outputs]
+            ports = node.output_ports
             shown = [
                 messages.Value(**values.described(port, array), hash=self._store.put(array))
                 for port, array in zip(ports, outputs, strict=False)

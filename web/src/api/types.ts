@@ -18,6 +18,15 @@ export type InputInfo = {
   many: boolean;
 };
 
+export type OutputInfo = {
+  name: string;
+  dtype: string;
+  dims: string;
+  text: string;
+  many: boolean;
+  count: string;
+};
+
 export type AttrKind = "bool" | "int" | "float" | "string" | "type" | "shape" | "ints" | "tensor";
 
 export type AttrInfo = {
@@ -43,7 +52,7 @@ export type OpInfo = {
   differentiable: boolean;
   types: Record<string, string[]>;
   inputs: InputInfo[];
-  outputs: PortInfo[];
+  outputs: OutputInfo[];
   attrs: AttrInfo[];
   example: Example;
   words: string;

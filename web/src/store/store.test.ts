@@ -20,7 +20,7 @@ const op: OpInfo = {
     { name: "x", dtype: "float32", many: false, dims: "", text: "" },
     { name: "more", dtype: "float32", many: true, dims: "", text: "" },
   ],
-  outputs: [{ name: "output", dtype: "float32", dims: "", text: "" }],
+  outputs: [{ name: "output", dtype: "float32", many: false, count: "", dims: "", text: "" }],
   attrs: [],
   example: { in: { x: 1, more: [2, 3] } },
   words: "",

@@ -70,7 +70,7 @@ def _named(op: Op, outputs: Sequence[Any]) -> Any:
     """The answer of a raw op; of one that updates inputs, their new values and then its outputs."""
     if op.updates:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
-    return outputs[0] if op.result is None else op.result._make(outputs)
+    return op.answer(outputs)
 
 
 # ------------------------------------------------------------------ what is known while JAX traces
@@ -168,7 +168,7 @@ def _counted(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[
     if ruled and all(isinstance(size, int) for size in ruled.values()):
         return tuple(ruled[word] for word in op.counted_words)
     sizes: Any = {}
-    for arg, array in zip(op.outputs, eager.quick_run(op, given, attrs), strict=True):
+    for arg, array in zip(op.outputs, eager.quick_run(op, given, attrs), strict=True):  # no lists: they have a rule
         arg.dims.bind(array.shape, sizes)
     return tuple(sizes[word] for word in op.counted_words)
 

@@ -27,9 +27,7 @@ def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
         outputs = _update(op, values, attrs)
     else:
         outputs = _answered(op, [_as_tensor(v) for v in values], attrs)
-    if op.result is None:
-        return outputs[0] if outputs else None
-    return op.result._make(outputs)
+    return op.answer(outputs)
 
 
 def _as_tensor(value: Any) -> Any:

@@ -114,7 +114,7 @@ class Inliner:
         name, _, rest = text.partition(":")
         if name in frame.arguments and rest in ("", "0"):
             return frame.arguments[name]
-        local, port = self.library.port(frame.function, text)
+        local, port = self.library.port(frame.function, text, frame.given)
         return f"{frame.name}/{local}", port
 
     def source(self, reference: Reference) -> Reference:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ... import errors
 from ...spec import registry
+from .attrs import Attrs, by_name, output_ports
 from .order import run_order
-from .references import Reference, parse_port
+from .references import Reference, parse_port, split
 
 DEEPEST_CALL = 32
 MOST_NODES = 10_000_000  # calls of calls multiply: a small file can describe more nodes than fit any memory
@@ -80,7 +81,7 @@ class Library:
                 return function, entry.value.func.attr
         raise errors.InvalidArgumentError(f"{op}: the attribute f must name a function")
 
-    def port(self, function: Function, text: str) -> Reference:
+    def port(self, function: Function, text: str, given: Attrs | None) -> Reference:
         """What `node:output:index` means inside a function: the node and which of its outputs."""
         name, _, rest = text.partition(":")
         node = function.local.get(name)
@@ -94,14 +95,18 @@ class Library:
             return name, number
         called = self.functions.get(node.op)
         op = registry.get(node.op)
-        outputs = called.outputs if called is not None else [arg.name for arg in op.outputs] if op is not None else None
-        if outputs is None:
+        if called is None and op is None:
             return name, 0  # an op that gradbag does not have: said together with all others
-        if output not in outputs or number:
-            raise errors.InvalidArgumentError(
-                f"the input {text[:80]!r}: {node.op} has the outputs {', '.join(outputs)}"
-            )
-        return name, outputs.index(output)
+        if called is not None:
+            ports: Sequence[str] = called.outputs
+        else:
+            assert op is not None
+            ports = output_ports(op, by_name(node.attr, given), len(split(node.input)[0]))
+        if output in ports and not number:
+            return name, ports.index(output)
+        if f"{output}[{number}]" in ports:
+            return name, ports.index(f"{output}[{number}]")
+        raise errors.InvalidArgumentError(f"the input {text[:80]!r}: {node.op} has the outputs {', '.join(ports[:99])}")
 
     def _check_calls(self, nodes: Any) -> None:
         names = list(self.functions)

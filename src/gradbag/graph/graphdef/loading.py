@@ -10,7 +10,7 @@ from ... import errors
 from ...spec import Op, registry
 from ..bulk import in_bulk
 from ..graph import Graph, Node, Output
-from .attrs import by_name, place_of, read_attrs, with_absent
+from .attrs import by_name, places_of, read_attrs, with_absent
 from .files import read
 from .inlining import Call, Inliner, at
 from .library import Library
@@ -113,10 +113,10 @@ def _build(graph: Graph, call: Call, op: Op, before: Sequence[Node], budget: Bud
         given = by_name(call.proto.attr, call.given)
         inputs = with_absent(op, given, inputs)
         attrs, types = read_attrs(op, given, len(inputs), budget)
-        for variable, dtype in types.items() if op.takes(len(inputs)) else ():
-            place = place_of(op, variable, len(inputs))
-            source = None if place is None else inputs[place]
-            if source is not None and source.dtype != dtype:
-                argument = op.flat_names(len(inputs))[place or 0]
-                raise errors.wrong_type(op.name, argument, [dtype], source.dtype, f"as {variable} says")
+        for variable, dtypes in types.items() if op.takes(len(inputs)) else ():
+            for place, dtype in zip(places_of(op, variable, len(inputs)), dtypes, strict=False):
+                source = inputs[place]
+                if source is not None and source.dtype != dtype:
+                    argument = op.flat_names(len(inputs))[place]
+                    raise errors.wrong_type(op.name, argument, [dtype], source.dtype, f"as {variable} says")
     return graph.add(op, call.name, inputs, attrs, control)

@@ -11,7 +11,7 @@ import gradbag
 from ... import dtypes, opdocs
 from ...page.literals import MOST_INLINE, count
 from ...spec import Arg, Attr, Op, registry, snake_case
-from ..messages import AttrInfo, Catalogue, Example, InputInfo, OpInfo, PortInfo
+from ..messages import AttrInfo, Catalogue, Example, InputInfo, OpInfo, OutputInfo, PortInfo
 
 
 def catalogue() -> Catalogue:
@@ -56,7 +56,7 @@ def op_info(op: Op) -> OpInfo:
         differentiable=op.rule is not None and bool(op.differentiable),
         types={variable: list(names) for variable, names in op.types.items()},
         inputs=[InputInfo(**_port(arg), many=arg.many) for arg in op.inputs],
-        outputs=[_port(arg) for arg in op.outputs],
+        outputs=[OutputInfo(**_port(arg), many=arg.many, count=arg.count) for arg in op.outputs],
         attrs=[_setting(op, attr) for attr in op.attrs],
         example=example(op),
         words=_words(op),

@@ -7,8 +7,9 @@ from typing import Any
 
 from ... import errors
 from ...dims import AnyShape
-from ...graph.cache import call_digest, digest, step_digest
+from ...graph.cache import call_digest, digest, output_digest, step_digest
 from ...graph.graph import Graph, Node
+from ...page.boxes import output_ports
 from ...page.checking import inspect, outputs
 from ...page.drawing import Drawn
 from ...page.links import Problem, links, split
@@ -49,8 +50,8 @@ def _node(page: Page, graph: Graph, name: str, key: str | None) -> CheckedNode:
         key=key,
         inputs={p: slot(source.dtype, source.shape) for p, source in zip(ports, node.inputs, strict=True)},
         outputs=[
-            NamedSlot(name=arg.name, **slot(dtype, shape))
-            for arg, dtype, shape in zip(node.op.outputs, node.dtypes, node.shapes, strict=True)
+            NamedSlot(name=port, **slot(dtype, shape))
+            for port, dtype, shape in zip(node.output_ports, node.dtypes, node.shapes, strict=True)
         ],
     )
 
@@ -63,10 +64,10 @@ def _broken(page: Page, graph: Graph, entry: Any) -> CheckedNode:
         node = graph.get(name)
         inputs[port] = slot(None, None) if node is None else _output(node, wanted)
     op = op_of(entry)
-    declared = [] if op is None else [(a.name, a.dtype if a.dtype not in op.types else None) for a in op.outputs]
-    return CheckedNode(
-        key=None, inputs=inputs, outputs=[NamedSlot(name=n, **slot(dtype, None)) for n, dtype in declared]
-    )
+    ports = [] if op is None else output_ports(op, entry)
+    dtypes = {} if op is None else {a.name: a.dtype for a in op.outputs if a.dtype not in op.types}
+    outputs = [NamedSlot(name=port, **slot(dtypes.get(port.partition("[")[0]), None)) for port in ports]
+    return CheckedNode(key=None, inputs=inputs, outputs=outputs)
 
 
 def _output(node: Node, port: str) -> Slot:
@@ -110,7 +111,7 @@ def _key(node: Node, found: dict[Node, bytes | None], fed: bytes | None) -> byte
         key = found[source.node]
         if key is None:
             return None
-        inputs.append(key + bytes([source.index]) if source.index else key)
+        inputs.append(output_digest(key, source.index))
     key = step_digest(call_digest(node), inputs)
     return key if fed is None else digest(key, fed)
 

@@ -81,7 +81,7 @@ def _reached(end: Output) -> set[Output]:
     found = {end}
     for node in sorted(_upstream(end.node), key=lambda n: -n.number):
         op = node.op
-        carrying = any(o in found and o.port in op.differentiable_outputs for o in node.outputs)
+        carrying = any(o in found and o.port.partition("[")[0] in op.differentiable_outputs for o in node.outputs)
         if op.rule is None or not carrying:
             continue
         for arg, source in zip(node.args, node.inputs, strict=True):

@@ -10,6 +10,7 @@ from typing import Any
 from ... import attributes, errors
 from ...dims import AnyShape
 from ...graph.graph import Graph, Node, Output, shape_text
+from ...page.boxes import output_ports
 from ...page.drawing import Drawn, draw
 from ...page.links import is_link, sources, split
 from ...page.literals import LiteralError
@@ -101,7 +102,7 @@ def _from_input(page: Page, graph: Graph, node: str, port: str) -> Fits:
     for name, entry in page.nodes.items():
         cycle = _cycle_text(way, node, name, upstream=False)
         op = op_of(entry)
-        for at in [a.name for a in op.outputs] if op is not None else ():
+        for at in output_ports(op, entry) if op is not None else ():
             found[f"{name}.{at}"] = cycle or _refusal(target, place, _carried(page, graph, name, at))
     return Fits(ports=found, ops=[FittingOp(op=op.name, port=at) for op, at in _givers(target, place)])
 
@@ -109,7 +110,8 @@ def _from_input(page: Page, graph: Graph, node: str, port: str) -> Fits:
 def _carried(page: Page, graph: Graph, name: str, port: str) -> Carried:
     """What comes out of a port; of a node with a problem, what its declaration says."""
     op = op_of(page.nodes[name])
-    declared = next((a for a in op.outputs if a.name == port), None) if op is not None else None
+    name_of_list = port.partition("[")[0]
+    declared = next((a for a in op.outputs if a.name == name_of_list), None) if op is not None else None
     if op is None or declared is None:
         raise errors.InvalidArgumentError(f"{name} has no output {port[:80]!r}")
     node = graph.get(name)

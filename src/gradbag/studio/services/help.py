@@ -39,7 +39,10 @@ def _blocks(op: Op) -> Iterator[HelpBlock]:
         yield _table(["setting", "kind", "default", ""], rows)
     if op.outputs:
         yield _said("heading", "Outputs")
-        yield _table(["output", "dtype", "shape", ""], [[a.name, a.dtype, f"[{a.shape}]", a.doc] for a in op.outputs])
+        yield _table(
+            ["output", "dtype", "shape", ""],
+            [[a.name, opdocs.output_type(a), f"[{a.shape}]", a.doc] for a in op.outputs],
+        )
     yield _said("heading", "Gradients")
     yield _said("text", opdocs.gradient_text(op))
     yield _said("heading", "Example")

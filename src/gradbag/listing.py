@@ -1,0 +1,136 @@
+"""Lists of inputs and of outputs: everywhere inside, the members of lists stand side by side with the other values.
+
+A call has one flat list of inputs and one of outputs. What a caller sees is grouped: a list is a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from . import errors
+
+if TYPE_CHECKING:
+    from .spec import Arg
+
+MOST_OUTPUTS = 1 << 20  # of one call: an attribute of a file may be any number
+
+
+class Lists:
+    """What an op says about lists. Several outputs are a named tuple, `result`."""
+
+    name: str
+    inputs: tuple[Arg, ...]
+    outputs: tuple[Arg, ...]
+    input_names: tuple[str, ...]
+    lists: tuple[int, ...]  # the places of the inputs that are lists
+    output_lists: tuple[int, ...]
+    updates: bool
+    result: Any
+
+    # ------------------------------------------------------------------ inputs
+    def flat_inputs(self, count: int) -> tuple[Arg, ...]:
+        """The declared input of each of `count` arrays: lists of inputs take as many as the others leave."""
+        if not self.lists:
+            return self.inputs
+        return tuple(arg for arg in self.inputs for _ in range(self.list_length(count) if arg.many else 1))
+
+    def takes(self, count: int) -> bool:
+        """Whether a call can have so many arrays, optional ones that are left out among them."""
+        rest = count - len(self.inputs) + len(self.lists)
+        return rest >= 0 and (rest % len(self.lists) == 0 if self.lists else rest == 0)
+
+    def list_length(self, count: int) -> int:
+        """How long each list of inputs is in a call of `count` arrays."""
+        return (count - len(self.inputs)) // len(self.lists) + 1
+
+    def flat_held(self, count: int) -> list[int]:
+        """The places of the arrays whose contents are sizes, among `count` ones."""
+        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.contents is not None]
+
+    def flat_updates(self, count: int) -> list[int]:
+        """The places of the arrays that the op changes, among `count` ones."""
+        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.updates] if self.updates else []
+
+    def flat_names(self, count: int) -> tuple[str, ...]:
+        """What to call each of `count` arrays in a message: 'values[2]' for one of a list."""
+        return _flat_names(self.inputs, self.list_length(count)) if self.lists else self.input_names
+
+    def flat(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the inputs with the members of lists of inputs side by side, None for what is left out."""
+        return _flat(self.inputs, values) if self.lists else list(values)
+
+    def grouped(self, flat: Sequence[Any]) -> list[Any]:
+        """The opposite of `flat`."""
+        return _grouped(self.inputs, flat, self.list_length(len(flat))) if self.lists else list(flat)
+
+    def listed(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The values of a call, if those that must be lists of arrays are lists of one length."""
+        for place in self.lists:
+            name, given = self.input_names[place], values[place]
+            if not isinstance(given, (list, tuple)):
+                raise errors.wrong_type(self.name, name, ["a list of arrays"], type(given).__name__)
+            if not given:
+                raise errors.invalid(self.name, errors.Fault("rule", name, (), [], hint="must hold at least one array"))
+            first = self.lists[0]
+            if len(given) != len(values[first]):
+                wanted = f"as long as {self.input_names[first]}, {len(values[first])}"
+                raise errors.unfit(self.name, name, wanted, str(len(given)))
+        return values
+
+    # ------------------------------------------------------------------ outputs
+    def output_count(self, inputs: int, attrs: Mapping[str, Any]) -> int:
+        """How many arrays a call gives that takes `inputs` ones."""
+        if not self.output_lists:
+            return len(self.outputs)
+        counter = self.outputs[self.output_lists[0]].count
+        length = attrs[counter] if counter else self.list_length(inputs)
+        if not 0 <= length <= MOST_OUTPUTS:
+            fault = errors.Fault("rule", counter, (), length, hint=f"must not be negative, nor above {MOST_OUTPUTS}")
+            raise errors.invalid(self.name, fault)
+        return len(self.outputs) + len(self.output_lists) * (length - 1)
+
+    def flat_outputs(self, count: int) -> tuple[Arg, ...]:
+        """The declared output of each of `count` arrays."""
+        if not self.output_lists:
+            return self.outputs
+        length = self._output_length(count)
+        return tuple(arg for arg in self.outputs for _ in range(length if arg.many else 1))
+
+    def flat_output_names(self, count: int) -> tuple[str, ...]:
+        """What to call each of `count` outputs: 'outputs[2]' for one of a list."""
+        return _flat_names(self.outputs, self._output_length(count))
+
+    def grouped_outputs(self, flat: Sequence[Any]) -> list[Any]:
+        """The outputs as they are declared, from flat ones."""
+        return _grouped(self.outputs, flat, self._output_length(len(flat))) if self.output_lists else list(flat)
+
+    def answer(self, flat: Sequence[Any]) -> Any:
+        """What a raw op answers with these flat outputs: one of them, a list, a named tuple, or None."""
+        outputs = self.grouped_outputs(flat) if self.output_lists else flat
+        if self.result is None:
+            return outputs[0] if outputs else None
+        return tuple.__new__(self.result, outputs)
+
+    def flat_answer(self, answer: Any) -> list[Any]:
+        """The flat outputs, from what a raw op answers or from what a body gives."""
+        outputs = list(answer) if self.result is not None else [answer] if self.outputs else []
+        return _flat(self.outputs, outputs) if self.output_lists else outputs
+
+    def _output_length(self, count: int) -> int:
+        lists = len(self.output_lists)
+        return (count - len(self.outputs)) // lists + 1 if lists else 1
+
+
+def _flat(args: Sequence[Arg], values: Sequence[Any]) -> list[Any]:
+    return [v for arg, value in zip(args, values, strict=True) for v in (value if arg.many else [value])]
+
+
+def _grouped(args: Sequence[Arg], flat: Sequence[Any], length: int) -> list[Any]:
+    values = iter(flat)
+    return [list(islice(values, length)) if arg.many else next(values) for arg in args]
+
+
+def _flat_names(args: Sequence[Arg], length: int) -> tuple[str, ...]:
+    return tuple(name for a in args for name in ([f"{a.name}[{k}]" for k in range(length)] if a.many else [a.name]))
