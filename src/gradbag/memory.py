@@ -143,10 +143,17 @@ def _container() -> int:
 
 
 def _process() -> int:
-    """The process's own ceiling (ulimit -v), which a batch system may have set far below the machine's memory."""
+    """What is left below the process's own ceiling (ulimit -v), which a batch system may have set far below the
+    machine's memory."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has none
         return _LARGEST
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return _LARGEST if soft == resource.RLIM_INFINITY else soft
+    if soft == resource.RLIM_INFINITY:
+        return _LARGEST
+    try:
+        with open("/proc/self/statm", encoding="ascii") as numbers:
+            return max(soft - int(numbers.read().split()[0]) * resource.getpagesize(), 0)
+    except OSError:
+        return soft

@@ -14,6 +14,7 @@ from . import messages
 from .weighing import weigh
 
 DEEPEST_TEXT = 64
+TEXT_LIMIT = 1 << 18  # fields, which take some two seconds to read
 _TEXT = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|version|library|debug_info)\s*[:{<]")
 _BRACKETS = re.compile(rb'"(?:\\.|[^"\\\n])*"|' + rb"'(?:\\.|[^'\\\n])*'|#[^\n]*|[{<]|[}>]")
 
@@ -55,6 +56,12 @@ def read(source: Any, limit: int) -> Any:
 def _merge_text(data: bytes, where: str, proto: Any) -> None:
     from google.protobuf import text_format
 
+    fields = sum(data.count(mark) for mark in b":{<,")  # those in strings too, which saves reading them
+    if fields > TEXT_LIMIT:
+        raise errors.ResourceExhaustedError(
+            f"{where} has about {fields:,} fields, more than the {TEXT_LIMIT:,} that are read from text: "
+            f"a binary file may have more"
+        )
     depth = 0
     for found in _BRACKETS.finditer(data):
         first = found[0][:1]

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ... import errors
+from ... import errors, memory
 from ...spec import registry
 from .attrs import Attrs, by_name, output_ports
 from .order import run_order
 from .references import Reference, parse_port, split
+from .weighing import ATTR_BYTES, INPUT_BYTES, NODE_BYTES, allowed
 
 DEEPEST_CALL = 32
-MOST_NODES = 10_000_000  # calls of calls multiply: a small file can describe more nodes than fit any memory
+# Calls of calls multiply: a small file can describe more nodes than fit any memory. Written out, a graph may take this
+# many times what its file takes, or as much as this many nodes.
+MOST_TIMES, MOST_NODES = 100, 200_000
+_NAME_BYTES = 1024  # names grow with every call around them
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")  # they name the function in the attribute f
 
 
@@ -113,16 +117,25 @@ class Library:
         numbers = {name: number for number, name in enumerate(names)}
         calls = [self._calls(function.nodes) for function in self.functions.values()]
         callees = [[numbers[name] for name in called] for called in calls]
-        depth, size = [1] * len(names), [0] * len(names)
+        depth, weight = [1] * len(names), [0] * len(names)
+        own_weight = [_weight(function.nodes) for function in self.functions.values()]
         for number in run_order(names, callees, "the file's functions call each other in"):
             own = self.functions[names[number]]
             depth[number] = 1 + max((depth[callee] for callee in callees[number]), default=0)
-            size[number] = 2 + len(own.nodes) + len(own.outputs) + sum(size[callee] for callee in callees[number])
+            around = (2 + len(own.outputs)) * (NODE_BYTES + _NAME_BYTES)  # the nodes that stand for the call
+            weight[number] = own_weight[number] + around + sum(weight[callee] for callee in callees[number])
             if depth[number] > DEEPEST_CALL:
                 raise own.problem(f"its calls go deeper than {DEEPEST_CALL}")
-        if len(nodes) + sum(size[numbers[name]] for name in self._calls(nodes)) > MOST_NODES:
-            raise errors.InvalidArgumentError(
-                f"with the functions written out the graph would have more than {MOST_NODES:,} nodes"
+        outside = _weight(nodes)
+        total = outside + sum(weight[numbers[name]] for name in self._calls(nodes))
+        most = max(MOST_TIMES * (outside + sum(own_weight)), MOST_NODES * (NODE_BYTES + _NAME_BYTES))
+        limit = memory.get_memory_limit()
+        if total > min(most, limit):
+            written = f"with the functions written out the graph would take about {errors.in_bytes(total)}"
+            if total > limit:
+                raise errors.ResourceExhaustedError(f"{written}, more than the {allowed(limit)}")
+            raise errors.ResourceExhaustedError(
+                f"{written}, more than {MOST_TIMES} times what stands in the file, and more than {MOST_NODES:,} nodes"
             )
 
     def _calls(self, nodes: Any) -> list[str]:
@@ -137,3 +150,9 @@ class Library:
                 if called is not None:
                     found.append(called[0].name)
         return found
+
+
+def _weight(nodes: Any) -> int:
+    """What nodes of a body take in the graph, in bytes."""
+    parts = sum(INPUT_BYTES * len(node.input) + ATTR_BYTES * len(node.attr) for node in nodes)
+    return parts + len(nodes) * (NODE_BYTES + _NAME_BYTES)

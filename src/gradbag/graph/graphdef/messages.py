@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = "tensorflow"
 
@@ -78,6 +78,23 @@ _MESSAGES = {
 }
 
 
+class Field(NamedTuple):
+    """A field of a message."""
+
+    number: int
+    name: str
+    kind: str  # a message, DataType, or a type of protobuf's
+    many: bool
+
+
+def _fields(text: str) -> list[Field]:
+    lines = [line.split(" ") for line in text.removeprefix("| ").split(", ")]
+    return [Field(int(number), name, kind.removeprefix("*"), kind.startswith("*")) for number, name, kind in lines]
+
+
+FIELDS = {message: _fields(text) for message, text in _MESSAGES.items()}
+
+
 def _described() -> Any:
     """The file of the messages, as protobuf describes files to itself."""
     from google.protobuf import descriptor_pb2
@@ -87,18 +104,16 @@ def _described() -> Any:
     for number, name in sorted([*DATA_TYPES.values(), *FOREIGN_TYPES.items()]):
         types.value.add(name=name, number=number)
     kinds = descriptor_pb2.FieldDescriptorProto
-    for message, text in _MESSAGES.items():
+    for message, fields in FIELDS.items():
         made = file.message_type.add(name=message)
-        one_of = text.startswith("| ")
+        one_of = _MESSAGES[message].startswith("| ")
         if one_of:
             made.oneof_decl.add(name="value")
-        for line in text.removeprefix("| ").split(", "):
-            place, label, kind = line.split(" ")
-            field = made.field.add(name=label, number=int(place), label=kinds.LABEL_OPTIONAL)
-            if kind.startswith("*"):
-                field.label, kind = kinds.LABEL_REPEATED, kind[1:]
-            if kind in _MESSAGES or kind == "DataType":
-                field.type = kinds.TYPE_MESSAGE if kind in _MESSAGES else kinds.TYPE_ENUM
+        for number, name, kind, many in fields:
+            label = kinds.LABEL_REPEATED if many else kinds.LABEL_OPTIONAL
+            field = made.field.add(name=name, number=number, label=label)
+            if kind in FIELDS or kind == "DataType":
+                field.type = kinds.TYPE_MESSAGE if kind in FIELDS else kinds.TYPE_ENUM
                 field.type_name = f".{PACKAGE}.{kind}"
             else:
                 field.type = getattr(kinds, f"TYPE_{kind.upper()}")
