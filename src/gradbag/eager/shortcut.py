@@ -37,32 +37,29 @@ def made(
     check = None if op.check_rule is None else op.bound(op.check_rule, attrs)
     counts = None if op.size_rule is None or program.plan is not None else op.bound(op.size_rule, attrs)
     ruled = check is not None or counts is not None  # a rule wants to see arrays
-    inputs = []
+    inputs: list[tuple[Any, ...]] = []
     args = op.flat_inputs(len(arrays))
     for place, (arg, name, array) in enumerate(zip(args, names, arrays, strict=True)):
         if array is None or name is None:
-            inputs.append(native.InputForm(None, 0, 0, None, False, False))
+            inputs.append((None, 0, 0, None, False, False))
             continue
         held = array.size if place in layout.held else None
         takes_int = held == 1 and not array.ndim and not ruled and arguments.dtype_of_int(op, arg) == name
         dtype = dtypes.numpy_dtype(name)
-        inputs.append(native.InputForm(dtype, dtype.itemsize, array.ndim, held, takes_int, arg.updates))
+        inputs.append((dtype, dtype.itemsize, array.ndim, held, takes_int, arg.updates))
     shortcuts = before or native.Shortcuts()
     shortcuts.add(
         inputs=inputs,
-        outputs=[
-            native.OutputForm(dtype, dtype.itemsize, slots)
-            for dtype, slots in zip(program.dtypes, layout.outputs, strict=True)
-        ],
-        slots=native.Slots(layout.equal, layout.fixed, layout.natural, layout.constants, layout.scratch, layout.count),
-        kernels=native.Kernels(
+        outputs=[(dtype, dtype.itemsize, slots) for dtype, slots in zip(program.dtypes, layout.outputs, strict=True)],
+        slots=(layout.equal, layout.fixed, layout.natural, layout.constants, layout.scratch, layout.count),
+        kernels=(
             program.passes,
             program.counts,
             "" if program.plan is None else program.plan_name,
             program.fill_name,
             settings(op, attrs),
         ),
-        rules=native.Rules(check, counts, errors.Fault, op.result),
+        rules=(check, counts, errors.Fault, op.result),
     )
     return shortcuts
 
