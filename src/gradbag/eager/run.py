@@ -55,7 +55,11 @@ def run(
     """Check the call and compute its outputs; `values` are flat, arrays or Python values."""
     if int in map(type, values):
         values = arguments.with_sizes(op, values)
-    route = known_route(op, values) if op.kernel is not None else None
+    route = None
+    if op.kernel is not None:
+        # Another thread may give an array another shape during the call; that of a view stays.
+        values = [value.view() if type(value) is np.ndarray else value for value in values]
+        route = known_route(op, values)
     arrays: Sequence[Any] = values if route is not None else arguments.to_arrays(op, values)
     if op.updates:
         return _in_place(op, values, arrays, attrs, out)
