@@ -66,7 +66,7 @@ def _dtype_name(op: Op, attr: Attr, value: Any) -> str:
     allowed = attr.allowed or op.types.get(attr.name, ())
     try:
         name = value if isinstance(value, str) else getattr(value, "name", None) or dtypes.name_of(np.dtype(value))
-    except TypeError:
+    except (TypeError, ValueError):
         name = _type(value)
     if not is_dtype_name(name) or (allowed and name not in allowed):
         raise errors.wrong_type(op.name, attr.name, allowed or ["the name of a dtype"], str(name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,15 +45,18 @@ class Writer:
         self.names: dict[str, str] = {}
         self.imports: set[str] = set()
         self.literals = {node for node in graph if node.name not in page.nodes}  # values that stand in ports
-        taken = set(_TAKEN)
+        self._taken = set(_TAKEN)
         for name in page.nodes:
-            plain = _identifier(name)
-            unique, number = plain, 1
-            while unique in taken:
-                number += 1
-                unique = f"{plain}_{number}"
-            taken.add(unique)
-            self.names[name] = unique
+            self.names[name] = self._unique(_identifier(name))
+
+    def _unique(self, plain: str) -> str:
+        """A name that nothing else in the script has."""
+        unique, number = plain, 1
+        while unique in self._taken:
+            number += 1
+            unique = f"{plain}_{number}"
+        self._taken.add(unique)
+        return unique
 
     def head(self, eager: bool) -> Iterator[str]:
         yield f'"""{_one_line(self.page.title) or "A page of gradbag"}: written by `gradbag export`."""'
@@ -125,9 +127,10 @@ class Writer:
         lines += [f"{self.names[node.name]} = {self._construct(node)}" for node in nodes]
         lines.append("session = ClientSession(root)")
         results: dict[str, str] = {}
+        variables: dict[Output, str] = {}
         for task in runs:
             lines += ["", f"# {_one_line(task.name)}"]
-            lines += self._run(task, results)
+            lines += self._run(task, results, variables)
         return [*lines, "", *(self._print(label, value) for label, value in results.items())]
 
     def _construct(self, node: Node) -> str:
@@ -146,7 +149,7 @@ class Writer:
             return self._value(node, arg, source)
         return f"{self.names[source.node.name]}.{source.port}"
 
-    def _run(self, task: Task, results: dict[str, str]) -> Iterator[str]:
+    def _run(self, task: Task, results: dict[str, str], variables: dict[Output, str]) -> Iterator[str]:
         wanted = self._fetched(task)
         only = [f"{self.names[node_of(self.graph, name).name]}.node" for name in task.only]
         empty = [name for name in task.fetch if name in self.graph and not self.graph.node(name).dtypes]
@@ -164,7 +167,9 @@ class Writer:
         call = self._call("session.run", parts)
         names = []
         for label, output in wanted.items():
-            names.append(f"{self.names[output.node.name]}_{output.port}_value")
+            if output not in variables:
+                variables[output] = self._unique(f"{self.names[output.node.name]}_{output.port}_value")
+            names.append(variables[output])
             results[label] = names[-1]
         assigned = f"{', '.join(names)} = " if len(names) > 1 else f"({names[0]},) = " if names else ""
         if task.steps > 1:
@@ -205,6 +210,8 @@ class Writer:
         self.imports.add("np")
         if name in dtypes.QUANTIZED:
             return f"np.array({array.view(array.dtype[0]).tolist()}, np.{array.dtype[0]}).view({array.dtype.descr!r})"
+        if name in dtypes.COMPLEX:  # not as `1+2j`, which adds, and so forgets the sign of a zero
+            return f"{self.array(np.stack([array.real, array.imag], -1))}.view(np.{name})[..., 0]"
         if name == "bfloat16":
             self.imports.add("ml_dtypes")
         dtype = {"string": "object", "bfloat16": "ml_dtypes.bfloat16"}.get(name, f"np.{name}")
@@ -227,7 +234,7 @@ def _values(array: Array) -> str:
     if name in dtypes.FLOAT:
         text = repr(literals.to_json(array))
         return re.sub(r"'(-?)(nan|inf)'", r"\1np.\2", text)
-    return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(array.tolist())) if name in dtypes.COMPLEX else repr(array.tolist())
+    return repr(array.tolist())
 
 
 def _written(inputs: dict[str, Any]) -> dict[str, str]:
@@ -247,8 +254,9 @@ def _setting(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In double quotes, as most code writes text; JSON's escapes are Python's too."""
-    return json.dumps(text)
+    """In double quotes, as most code writes text."""
+    escaped = text.encode("unicode_escape").decode().replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _one_line(text: str) -> str:
