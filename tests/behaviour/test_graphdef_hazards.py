@@ -434,9 +434,14 @@ def test_deep_nesting_is_refused() -> None:
     for _ in range(40):
         value = value.func.attr.add(key="f").value
     assert_refused(made.bytes, "is no GraphDef")
-    for deep in (65, 1_000_000):
+    for deep in (65, 200_000):
         assert_refused(b"node {" + b"a {" * deep, "nested deeper than 64")
     assert_refused(b"node { name: 'a' op: " + b"[" * 100_000, "is no GraphDef")
+
+
+def test_text_with_more_fields_than_are_read_is_refused() -> None:
+    for data in (b"node {}\n" * 300_000, b"node { op: 'Const' attr { value { list { i: [" + b"1," * 300_000 + b"]}}}}"):
+        assert_refused(data, r"has about \d+,\d+ fields, more than the 262,144", gradbag.ResourceExhaustedError)
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ MUTANTS: dict[str, list[Edit]] = {
         ),
         ("sums", "1024", "512", "the sum has another order"),
         ("stable", 'row_of, kind="stable")', "-row_of)[::-1]", "entries of a row lose their order"),
-        ("one each", "np.maximum(counts, 1)", "counts", "empty rows get no entry"),
+        ("one each", "np.maximum(counts, 1, out=counts)", "None", "empty rows get no entry"),
         ("visited", "[reverse_index_map]", "[reverse_index_map[:-1]]", "the last entry counts as filled in"),
         ("places", ">= len", "> len", "one place too many is allowed"),
         ("bfloat16", "dtype != ml_dtypes.bfloat16", "True", "bfloat16 sums are rounded twice"),

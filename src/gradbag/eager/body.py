@@ -14,6 +14,8 @@ from . import carriers, prepared
 from .out import Out
 
 Array = np.ndarray[Any, Any]
+# From here on the arrays between the lines of a body count as well; where a kernel has none, a body has a few.
+_LARGE = memory.SMALL // 4
 
 
 def run_body(
@@ -33,6 +35,8 @@ def run_body(
         outline = _counted(op, arrays, outline, attrs)
     if outline.total > memory.unchecked():
         memory.reserve(op.name, outline.wanted)
+    if op.kernel is not None and outline.total > _LARGE:
+        memory.reserve(op.name, [*outline.wanted, ("the NumPy body asks for working memory", (2, outline.total), 1)])
     if out is not None:
         kinds = map(dtypes.numpy_dtype, outline.names)
         wanted = [(tuple(shape), kind) for (_, shape, _), kind in zip(outline.wanted, kinds, strict=True)]

@@ -113,7 +113,10 @@ def run_native(
         # A plan's memory is its working memory alone, however large the outputs will be.
         if 8 * sum([sizes[slot] for slot in route.layout.scratch]) > memory.unchecked():
             memory.reserve(op.name, _scratch(op, route, sizes))
-        plan = program.plan.count(taken, settings)
+        try:
+            plan = program.plan.count(taken, settings)
+        except MemoryError:
+            raise _no_room(op, given) from None
         if type(plan) is tuple:
             raise _fault(op, program, plan)
         sizes.extend(plan.sizes)
@@ -211,6 +214,14 @@ def _allocated(
         out.check(op, program.is_string, wanted, inputs)
         views = out.views
     return [memory.empty(*w) if v is None else v for v, w in zip(views, wanted, strict=True)]
+
+
+def _no_room(op: Op, arrays: Sequence[Array | None]) -> errors.ResourceExhaustedError:
+    """What a kernel lacked memory for is a size that it counts: the input which decides it is named."""
+    name = op.asks_for(op.counted_words)
+    array = arrays[op.flat_names(len(arrays)).index(name)]
+    value = f" == {errors.shown(array.tolist())}" if array is not None and array.size < 9 else ""
+    return errors.ResourceExhaustedError(f"{op.name}: {name}{value} asks for more memory than there is")
 
 
 def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:
