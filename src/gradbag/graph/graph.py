@@ -217,6 +217,25 @@ class Graph:
         self._nodes[node.name] = node
         return node
 
+    def keep_needed(self, start: int, ends: Sequence[Node]) -> list[Node]:
+        """Of the nodes from a number on, forget those that some of them do not need; nothing else may read them."""
+        needed: set[Node] = set()
+        waiting = [node for node in ends if node.number >= start]
+        while waiting:
+            node = waiting.pop()
+            if node not in needed:
+                needed.add(node)
+                sources = (*(source.node for source in node.inputs), *node.control)
+                waiting += [source for source in sources if source.number >= start]
+        later = list(self._nodes.values())[start:]
+        for node in later:
+            del self._nodes[node.name]
+        kept = [node for node in later if node in needed]
+        for node in kept:
+            node.number = len(self._nodes)
+            self._nodes[node.name] = node
+        return kept
+
     def get(self, name: str) -> Node | None:
         return self._nodes.get(name)
 

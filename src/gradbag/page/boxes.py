@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..spec import Op, registry, snake_case
+from ..spec import Op, snake_case
+from .declared import declared
 from .links import is_link, links, split
 from .model import Page
 from .sizes import CHARACTER, EDGE, FOOT, HEAD, NARROWEST, ROW, SPARE_HEAD, SPARE_ROW, TITLE, WIDEST, WIDTH_STEP
@@ -68,7 +69,7 @@ def boxes(page: Page) -> dict[str, Box]:
 def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
     entry = entry if isinstance(entry, dict) else {}
     kind = entry.get("op") if isinstance(entry.get("op"), str) else "?"
-    op = registry.get(kind)
+    op = declared(kind)
     given = entry.get("in") if isinstance(entry.get("in"), dict) else {}
     attrs = entry.get("attrs") if isinstance(entry.get("attrs"), dict) else {}
     box = Box(name, kind)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.graph import Graph, Node, Output
+from ..graph.graph import Node, Output
 from ..spec import Arg
 from . import literals
 from .checking import inspect
-from .drawing import refuse
+from .drawing import Drawn, refuse
 from .model import Page
 from .running import Task, labels, node_of, one_output, tasks
 
@@ -32,7 +32,7 @@ def to_python(page: Page) -> str:
     runs = tasks(page)
     graph = drawn.graph
     eager = len(runs) == 1 and runs[0].steps == 1 and not any(node.op.state == "variable" for node in graph)
-    writer = Writer(page, graph)
+    writer = Writer(page, drawn)
     body = writer.eager(runs[0]) if eager else writer.session(runs)
     return "\n".join([*writer.head(eager), *body, ""])
 
@@ -40,13 +40,15 @@ def to_python(page: Page) -> str:
 class Writer:
     """The names of a script's variables, and its lines."""
 
-    def __init__(self, page: Page, graph: Graph) -> None:
-        self.page, self.graph = page, graph
+    def __init__(self, page: Page, drawn: Drawn) -> None:
+        self.page, self.graph = page, drawn.graph
         self.names: dict[str, str] = {}
         self.imports: set[str] = set()
-        self.literals = {node for node in graph if node.name not in page.nodes}  # values that stand in ports
+        parts = [part for parts in drawn.parts.values() for part in parts if part.op.name != "Const"]
+        named = dict.fromkeys([*page.nodes, *(part.name for part in parts)])
+        self.literals = {node for node in self.graph if node.name not in named}  # values that stand in ports
         self._taken = set(_TAKEN)
-        for name in page.nodes:
+        for name in named:
             self.names[name] = self._unique(_identifier(name))
 
     def _unique(self, plain: str) -> str:

@@ -32,6 +32,7 @@ class Checker:
             "fits": self.fits,
             "layout": self.layout,
             "differentiate": self.differentiate,
+            "restate": self.restate,
             "differentiable": self.differentiable,
             "export": self.export,
             "open": self.open,
@@ -42,7 +43,7 @@ class Checker:
 
     def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, messages.Check, Drawn]:
         page, name = page_in(message), str(message["path"])
-        found, drawn = checking.checked(page, self._drawn.pop(name, None))
+        found, drawn = checking.checked(page, self._drawn.pop(name, None), message.get("open") or ())
         self._drawn[name] = drawn
         if len(self._drawn) > MOST_DRAWN:
             self._drawn.popitem(last=False)
@@ -71,7 +72,14 @@ class Checker:
     def differentiate(self, message: dict[str, Any]) -> messages.Differentiated:
         from .services import differentiating
 
-        return differentiating.differentiate(page_in(message), message["output"], message["inputs"])
+        inputs, ports = message.get("inputs") or (), message.get("ports") or ()
+        return differentiating.differentiate(page_in(message), message["output"], inputs, ports)
+
+    def restate(self, message: dict[str, Any]) -> messages.Differentiated:
+        from .services import restating
+
+        page, _, drawn = self._draw(message)
+        return restating.restate(page, drawn)
 
     # ------------------------------------------------------------------ files
     def export(self, message: dict[str, Any]) -> Parts:

@@ -47,6 +47,7 @@ class OpInfo(TypedDict):
     summary: str
     category: str
     sparse: bool
+    gradient: bool  # no op: the gradient of an output, which is written out when the page is drawn
     differentiable: bool
     types: dict[str, list[str]]
     inputs: list[InputInfo]
@@ -102,11 +103,25 @@ class CheckedNode(TypedDict):
     key: str | None
     inputs: dict[str, Slot]
     outputs: list[NamedSlot]
+    parts: int  # how many nodes a gradient was written out as; zero for everything else
+
+
+class Part(TypedDict):
+    """One node of what a gradient was written out as."""
+
+    name: str
+    op: str
+    key: str | None
+    inputs: dict[str, str]  # by port: "node.port", the output that it reads
+    outputs: list[NamedSlot]
+    at: Point  # column, counted from the left, and row
 
 
 class Check(TypedDict):
     problems: list[Problem]
     nodes: dict[str, CheckedNode]
+    parts: dict[str, list[Part]]  # of the gradients that are open
+    frozen: list[str]  # the nodes with gradients that were written out once and do not follow the page
 
 
 class FittingOp(TypedDict):
@@ -130,7 +145,8 @@ class Differentiated(TypedDict):
 
 
 class Choice(TypedDict):
-    name: str
+    name: str  # "node.port"
+    side: Literal["input", "output"]  # of the node: a value in a port, or an output
     reason: str
 
 

@@ -24,6 +24,11 @@ class OnPage:
 
 
 @dataclass
+class Check(OnPage):
+    open: list[str] | None = None
+
+
+@dataclass
 class Fits(OnPage):
     node: str = ""
     port: str = ""
@@ -43,6 +48,7 @@ class Differentiable(OnPage):
 @dataclass
 class Differentiate(Differentiable):
     inputs: list[str] | None = None
+    ports: list[str] | None = None
 
 
 @dataclass
@@ -114,11 +120,12 @@ async def _stored(request: Request, most: int) -> str:
 ROUTES = [
     Route("/api/catalogue", catalogue, methods=["GET"]),
     Route("/api/help/{op}", help_page, methods=["GET"]),
-    Route("/api/check", question("check", OnPage), methods=["POST"]),
+    Route("/api/check", question("check", Check), methods=["POST"]),
     Route("/api/fits", question("fits", Fits), methods=["POST"]),
     Route("/api/layout", question("layout", Layout), methods=["POST"]),
     Route("/api/differentiable", question("differentiable", Differentiable), methods=["POST"]),
     Route("/api/differentiate", question("differentiate", Differentiate), methods=["POST"]),
+    Route("/api/restate", question("restate", OnPage), methods=["POST"]),
     Route("/api/text", question("text", OnPage), methods=["POST"]),
     Route("/api/export", export, methods=["POST"]),
     Route("/api/open", open_file, methods=["POST"]),

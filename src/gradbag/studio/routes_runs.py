@@ -30,6 +30,7 @@ class Run:
     run: str | None = None
     targets: list[str] | None = None
     steps: int = 1
+    open: list[str] | None = None
     client: str = ""
 
 
@@ -38,6 +39,7 @@ class Step:
     page: msgspec.Raw
     path: str | None = None
     targets: list[str] | None = None
+    open: list[str] | None = None
     id: str | None = None
     client: str = ""
 
@@ -70,7 +72,14 @@ async def run(request: Request) -> Response:
         raise Refused(400, "steps", f"A loop has from 1 to {studio.limits.steps} steps.")
     await _check_trusted(studio, asked.page, asked.path)
     job = studio.runs.submit(
-        "run", {**_about(studio, asked), "name": asked.run, "targets": asked.targets, "steps": asked.steps}
+        "run",
+        {
+            **_about(studio, asked),
+            "name": asked.run,
+            "targets": asked.targets,
+            "steps": asked.steps,
+            "open": asked.open or [],
+        },
     )
     made = json(RunStarted(id=job.id))
     made.background = BackgroundTask(_begin, studio, job)
@@ -87,7 +96,8 @@ async def step(request: Request) -> Response:
     await _check_trusted(studio, asked.page, asked.path)
     if asked.id is not None and not HASH.fullmatch(asked.id):
         raise Refused(400, "malformed", "This is no name of a run.")
-    job = studio.runs.submit("step", {**_about(studio, asked), "targets": asked.targets}, asked.id)
+    about = {**_about(studio, asked), "targets": asked.targets, "open": asked.open or []}
+    job = studio.runs.submit("step", about, asked.id)
     studio.runs.begin(job)
     return json(await asyncio.shield(job.answer))
 

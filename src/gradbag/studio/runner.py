@@ -76,7 +76,7 @@ class Runner:
         self._begin(message)
         start = time.perf_counter()
         page, sheet = page_in(message), self._sheet(message)
-        show = Show(self._desk, self._store, sheet, page, message["run"])
+        show = Show(self._desk, self._store, sheet, page, message["run"], message["open"])
         mismatches: list[messages.Mismatch] = []
         state: messages.EndState = "done"
         try:
@@ -111,7 +111,7 @@ class Runner:
         stepping = self._stepped.setdefault(name, Stepping())
         while len(self._stepped) > MOST_SHEETS:
             self._stepped.popitem(last=False)
-        show = Show(self._desk, self._store, sheet, page, name)
+        show = Show(self._desk, self._store, sheet, page, name, message["open"])
         reached: list[str] = []
         try:
             graph = sheet.draw(page).graph

@@ -29,8 +29,11 @@ BETWEEN_VALUES = 0.25  # in a loop
 class Show(Watcher):
     """Tells the web process, and through it every tab, how a run goes."""
 
-    def __init__(self, desk: Desk, store: Store, sheet: Sheet, page: Page, run: str) -> None:
+    def __init__(
+        self, desk: Desk, store: Store, sheet: Sheet, page: Page, run: str, opened: Sequence[str] = ()
+    ) -> None:
         self._desk, self._store, self._sheet, self._page, self._run = desk, store, sheet, page, run
+        self._opened = opened
         self.made: dict[str, list[Array]] = {}
         self.failed = False
         self._ran = self._cached = 0
@@ -57,8 +60,14 @@ class Show(Watcher):
         if steps > 1:
             self._told_progress(0, 1, step == 0)
 
+    def _is_shown(self, node: Node) -> bool:
+        """A node of the page, or a part of a gradient that is open."""
+        if node.name in self._page.nodes:
+            return True
+        return any(node in self._sheet.drawn.parts.get(name, ()) for name in self._opened)
+
     def running(self, node: Node) -> None:
-        if node.name not in self._page.nodes or _is_known(node):
+        if not self._is_shown(node) or _is_known(node):
             return
         if self._loud:
             self._tell(messages.NodeRunning(type="node", id=self._run, node=node.name, state="running"))
@@ -74,10 +83,11 @@ class Show(Watcher):
         if _is_known(node) and key is not None and self._sheet.computed.get(name) == key:
             cached = True  # a constant, as it was
         self._sheet.values[name], self._sheet.computed[name] = list(outputs), key
-        if name not in self._page.nodes:
+        if not self._is_shown(node):
             return
-        self._ran += not cached
-        self._cached += cached
+        if name in self._page.nodes:
+            self._ran += not cached
+            self._cached += cached
         if self._loud:
             ports = node.output_ports
             shown = [

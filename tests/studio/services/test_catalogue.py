@@ -78,7 +78,7 @@ def test_an_op_that_does_not_exist_has_no_help() -> None:
 def test_categories_are_words_from_the_modules() -> None:
     found = catalogue()["categories"]
     assert {"Sparse segments", "Sparse segment gradients", "Sparse fill empty rows", "Arithmetic"} <= set(found)
-    assert found == list(dict.fromkeys(category(one) for one in OPS))
+    assert found == [*dict.fromkeys(category(one) for one in OPS), "Gradients"]
 
 
 def test_an_op_declared_later_is_offered_too() -> None:

@@ -90,6 +90,7 @@ function escaped(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
 
+type Asked = { targets: string[] | null; client: string; open: readonly string[] };
 type About = { page: Document; path: string | null };
 
 export const api = {
@@ -100,20 +101,19 @@ export const api = {
   help: (op: string) => get<Help>(`/api/help/${encodeURIComponent(op)}`),
 
   // -------------------------------------------------------------- the page as it is edited
-  check: (about: About, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
+  check: (about: About & { open: readonly string[] }, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
   fits: (about: About & { node: string; port: string; side: Side }) => post<Fits>("/api/fits", about),
   layout: (page: Document, nodes: string[] | null) => post<Layout>("/api/layout", { page, nodes }),
   differentiable: (about: About & { output: string }) => post<Differentiable>("/api/differentiable", about),
-  differentiate: (about: About & { output: string; inputs: string[] }) =>
+  differentiate: (about: About & { output: string; inputs: string[]; ports: string[] }) =>
     post<Differentiated>("/api/differentiate", about),
+  restate: (about: About) => post<Differentiated>("/api/restate", about),
   lens: (about: About & { node: string; port: string; index: number[] }) => post<Lens>("/api/lens", about),
   text: (page: Document) => post<Text>("/api/text", { page }),
 
   // -------------------------------------------------------------- runs and values
-  run: (about: About & { run: string | null; targets: string[] | null; steps: number; client: string }) =>
-    post<RunStarted>("/api/run", about),
-  step: (about: About & { targets: string[] | null; id: string | null; client: string }) =>
-    post<Stepped>("/api/step", about),
+  run: (about: About & Asked & { run: string | null; steps: number }) => post<RunStarted>("/api/run", about),
+  step: (about: About & Asked & { id: string | null }) => post<Stepped>("/api/step", about),
   stop: (id: string) => post<unknown>("/api/stop", { id }),
   trust: (path: string | null) => post<unknown>("/api/trust", { path }),
   value: (hash: string, query: Record<string, string | number>) => {

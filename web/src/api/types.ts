@@ -49,6 +49,7 @@ export type OpInfo = {
   summary: string;
   category: string;
   sparse: boolean;
+  gradient: boolean;
   differentiable: boolean;
   types: Record<string, string[]>;
   inputs: InputInfo[];
@@ -104,11 +105,23 @@ export type CheckedNode = {
   key: string | null;
   inputs: Record<string, Slot>;
   outputs: NamedSlot[];
+  parts: number;
+};
+
+export type Part = {
+  name: string;
+  op: string;
+  key: string | null;
+  inputs: Record<string, string>;
+  outputs: NamedSlot[];
+  at: Point;
 };
 
 export type Check = {
   problems: Problem[];
   nodes: Record<string, CheckedNode>;
+  parts: Record<string, Part[]>;
+  frozen: string[];
 };
 
 export type FittingOp = {
@@ -133,6 +146,7 @@ export type Differentiated = {
 
 export type Choice = {
   name: string;
+  side: "input" | "output";
   reason: string;
 };
 

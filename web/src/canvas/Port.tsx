@@ -3,7 +3,7 @@ import { Handle, Position } from "@xyflow/react";
 import { type KeyboardEvent, memo, type PointerEvent } from "react";
 import type { Argument, Slot } from "../api/types";
 import { GridButton } from "../dialogs/GridButton";
-import { isLink } from "../page/links";
+import { inputOf, isLink } from "../page/links";
 import { useStudio } from "../store";
 import type { PortPlace } from "../store/types";
 import { IconButton } from "../toolbar/Icon";
@@ -96,6 +96,7 @@ type InputProps = {
 export const InputPort = memo(function InputPort(props: InputProps) {
   const { node, port, label, argument, slot, problem, adder } = props;
   const wired = isLink(argument);
+  const named = inputOf(argument);
   const place: PortPlace = { node, port, side: "input" };
   return (
     <div className={`port input${problem ? " bad" : ""}${wired ? " wired" : ""}${adder ? " adder" : ""}`}>
@@ -103,7 +104,8 @@ export const InputPort = memo(function InputPort(props: InputProps) {
       <span className="port-name" title={problem || props.text || label}>
         {label}
       </span>
-      {!wired && !adder && <LiteralField {...props} />}
+      {named !== null && <NamedInput named={named} />}
+      {!wired && !adder && named === null && <LiteralField {...props} />}
       {adder && (
         <IconButton
           className="ghost tiny nodrag"
@@ -125,6 +127,21 @@ export const InputPort = memo(function InputPort(props: InputProps) {
     </div>
   );
 });
+
+/** What a gradient is by, where that is a value in a port. */
+function NamedInput({ named }: { named: string }) {
+  const node = named.slice(0, named.lastIndexOf("."));
+  return (
+    <button
+      type="button"
+      className="port-named nodrag"
+      title={`By what stands in ${named}`}
+      onClick={() => useStudio.getState().goTo(node)}
+    >
+      {named}
+    </button>
+  );
+}
 
 function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
   return (

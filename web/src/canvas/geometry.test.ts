@@ -9,6 +9,7 @@ const op: OpInfo = {
   summary: "",
   category: "",
   sparse: false,
+  gradient: false,
   differentiable: false,
   types: {},
   inputs: [

@@ -74,7 +74,9 @@ describe("the row lens in words", () => {
     const results = { mean: { key: null, state: "done" as const, seconds: 0, outputs: [value], error: null } };
     const check = {
       problems: [],
-      nodes: { mean: { key: null, inputs: { data: { dtype: null, shape: [4, null] } }, outputs: [] } },
+      nodes: { mean: { key: null, inputs: { data: { dtype: null, shape: [4, null] } }, outputs: [], parts: 0 } },
+      parts: {},
+      frozen: [],
     };
     expect(rowCount({ results, check }, "mean", "output")).toBe(7);
     expect(rowCount({ results, check }, "mean", "data")).toBe(4);

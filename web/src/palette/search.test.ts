@@ -9,6 +9,7 @@ const op = (name: string, title: string, category: string, summary: string, word
   summary,
   words,
   sparse: false,
+  gradient: false,
   differentiable: false,
   types: {},
   inputs: [],

@@ -17,9 +17,9 @@ export function checking(store: StoreApi<Store>): void {
     checkTimer = null;
     asked?.abort();
     asked = new AbortController();
-    const { document, file } = store.getState();
+    const { document, file, opened } = store.getState();
     try {
-      const found = await api.check({ page: document, path: file.path }, asked.signal);
+      const found = await api.check({ page: document, path: file.path, open: opened }, asked.signal);
       if (store.getState().document !== document) return; // a newer check is on its way
       store.setState((state) => {
         const check = { ...found, nodes: kept(state.check?.nodes, found.nodes) };
@@ -55,7 +55,8 @@ export function checking(store: StoreApi<Store>): void {
 
   store.subscribe((state, before) => {
     const back = state.connection === "open" && before.connection === "lost";
-    if (state.document !== before.document || state.session !== before.session || back) {
+    const other = state.document !== before.document || state.opened !== before.opened;
+    if (other || state.session !== before.session || back) {
       if (!state.session) return;
       if (checkTimer) clearTimeout(checkTimer);
       checkTimer = setTimeout(check, CHECK_AFTER);

@@ -1,6 +1,7 @@
 // The store. Parts are in their own files; what follows every edit (check, journal) is wired up here.
 import { create } from "zustand";
 import { checking } from "./checking";
+import { differentiating } from "./differentiating";
 import { editing } from "./editing";
 import { files } from "./files";
 import { initialState } from "./initial";
@@ -14,6 +15,7 @@ export function createStudio() {
   const store = create<Store>()((set, get) => ({
     ...initialState(),
     ...editing(set, get),
+    ...differentiating(set, get),
     ...wiring(set, get),
     ...running(set, get),
     ...looking(set, get),

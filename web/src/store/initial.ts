@@ -50,6 +50,7 @@ export function initialState(): State {
     selection: NOTHING,
     check: null,
     checkedDocument: null,
+    opened: [],
     problemsOf: new Map(),
     results: {},
     run: IDLE,

@@ -52,16 +52,16 @@ export function running(set: SetState, get: GetState) {
 
   const ask = (targets: string[] | null, steps: number, run: string | null) =>
     begin(async () => {
-      const { document, file, client } = get();
+      const { document, file, client, opened: open } = get();
       set({ run: { ...IDLE, state: "queued", targets, steps }, lens: null });
-      claim((await api.run({ page: document, path: file.path, run, targets, steps, client })).id);
+      claim((await api.run({ page: document, path: file.path, run, targets, steps, client, open })).id);
     });
 
   const step = async () => {
-    const { run, document, file, selection, client } = get();
+    const { run, document, file, selection, client, opened: open } = get();
     const on = run.state === "stepping" ? run.id : null;
     const targets = on ? run.targets : selection.nodes.length ? selection.nodes : null;
-    const { id, next, done } = await api.step({ page: document, path: file.path, targets, id: on, client });
+    const { id, next, done } = await api.step({ page: document, path: file.path, targets, id: on, client, open });
     const last = done.at(-1);
     set({
       run: {

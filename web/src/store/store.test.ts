@@ -14,6 +14,7 @@ const op: OpInfo = {
   summary: "",
   category: "Tests",
   sparse: false,
+  gradient: false,
   differentiable: true,
   types: {},
   inputs: [

@@ -130,6 +130,7 @@ export type State = {
   selection: Selection;
   check: Check | null;
   checkedDocument: Document | null; // the document that `check` is of
+  opened: readonly string[]; // the gradients that show what they are made of
   problemsOf: ReadonlyMap<string, Problem[]>; // by node
   results: Record<string, Result>;
   run: RunState;
@@ -168,7 +169,9 @@ export type Actions = {
   groupSelection(): void;
   addNote(position?: Point): void;
   tidy(): Promise<void>;
-  differentiate(output: string, inputs: string[]): Promise<boolean>;
+  differentiate(output: string, inputs: string[], ports: string[]): Promise<boolean>; // by outputs, by values in ports
+  restate(): Promise<void>; // gradients that were written out become live ones
+  openParts(node: string, open: boolean): void;
 
   // -------------------------------------------------------------- wires
   join(place: PortPlace, other: Omit<PortPlace, "side">): Promise<boolean>; // the same, whichever is the output

@@ -11,6 +11,7 @@ from ... import attributes, errors
 from ...dims import AnyShape
 from ...graph.graph import Graph, Node, Output, shape_text
 from ...page.boxes import output_ports
+from ...page.declared import GRADIENT
 from ...page.drawing import Drawn, draw
 from ...page.links import is_link, sources, split
 from ...page.literals import LiteralError
@@ -18,7 +19,7 @@ from ...page.migrate import FORMAT
 from ...page.model import Page
 from ...spec import Arg, Op
 from ..messages import Fits, FittingOp
-from .catalogue import declared_ops, example
+from .catalogue import blocks, example
 from .checking import op_of
 
 LONGEST_CYCLE = 6
@@ -128,7 +129,7 @@ def _target(page: Page, graph: Graph, name: str) -> Target | None:
         return None
     given = entry.get("in", {})
     given = given if isinstance(given, dict) else {}
-    node = graph.get(name)
+    node = None if op is GRADIENT else graph.get(name)  # it was written out, and its ports are gone
     listed = bool(op.lists) and isinstance(given.get(op.input_names[op.lists[0]]), list)
     values = [given.get(a.name, []) if a.many and not listed else given.get(a.name) for a in op.inputs]
     flat = op.flat([v if not a.many or isinstance(v, list) else [v] for a, v in zip(op.inputs, values, strict=True)])
@@ -298,7 +299,7 @@ def _new_blocks(ops: tuple[Op, ...]) -> tuple[Page, Graph, tuple[Target, ...]]:
 def _takers(carried: Carried) -> list[tuple[Op, str]]:
     """The ops that could read what a wire carries, those that would run at once first."""
     found = []
-    for number, target in enumerate(_new_blocks(tuple(declared_ops()))[2]):
+    for number, target in enumerate(_new_blocks(tuple(blocks()))[2]):
         op = target.op
         for place, arg in enumerate(op.inputs):
             if not arg.updates and (carried.dtype is None or not _alone(op, arg, carried)):
@@ -316,9 +317,9 @@ def _givers(target: Target, place: int) -> list[tuple[Op, str]]:
     arg = at.arg if at is not None else op.inputs[op.lists[0] if op.lists else 0]
     alike = [p.carried.dtype for p in target.ports if p is not at and p.arg.dtype == arg.dtype and p.wired]
     wanted = set(alike[:1] if arg.dtype in op.types and alike else op.allowed(arg))
-    _, graph, blocks = _new_blocks(tuple(declared_ops()))
+    _, graph, givers = _new_blocks(tuple(blocks()))
     found = []
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(givers):
         giver = block.op
         node = graph.get(giver.name)
         for index, output in enumerate(giver.outputs):
