@@ -1,4 +1,4 @@
-"""The PyTorch layer beside PyTorch's own: look-ups of tables past the caches, and steps of training on few ids.
+"""The PyTorch layer beside PyTorch's own, and PyTorch's own layer with gradbag's kernels behind it.
 
 python benchmarks/bags.py [--quick]
 
@@ -52,6 +52,7 @@ LARGE = [
     Workload(700_000, 100, 9_000, 1, 25, False),
     Workload(400_000, 128, 60_000, 1, 1, False),
 ]
+MIDDLE = [Workload(20_000, 32, 256, 1, 20, False), Workload(300_000, 32, 5_000, 1, 20, True)]
 TINY = [Workload(1_000, 16, 4, 2, 3, False), Workload(100_000, 32, 3, 1, 6, False)]
 
 
@@ -104,6 +105,36 @@ def compare(name: str, pair: tuple[Any, Any], entries: Any, make: Any, rounds: i
     print(f"{name:75}{ours * 1e6:12.1f}{theirs * 1e6:12.1f}{ours / theirs:8.2f}")
 
 
+def unedited(work: Workload, mode: str, sparse: bool, rounds: int, repeats: int) -> None:
+    """Steps of PyTorch's own layer: as it is, and answered by gradbag's kernels."""
+    pair = layers(work, mode, sparse)[1], layers(work, mode, sparse)[1]
+    pair[1].load_state_dict(pair[0].state_dict())
+    plain, other = (step(layer, work.entries()) for layer in pair)
+
+    def patched() -> None:
+        with gradbag.torch.patch():
+            other()
+
+    plain()
+    before = gradbag.torch.patched()["_embedding_bag_backward"]
+    patched()
+    assert gradbag.torch.patched()["_embedding_bag_backward"] == before + 1
+    torch.testing.assert_close(pair[1].weight, pair[0].weight)
+
+    def all_plain() -> None:
+        for _ in range(repeats):
+            plain()
+
+    def all_patched() -> None:
+        with gradbag.torch.patch():
+            for _ in range(repeats):
+                other()
+
+    ours, theirs = (seconds / repeats for seconds in best([all_patched, all_plain], rounds, 1))
+    name = f"unedited step, {mode}, {'sparse' if sparse else 'dense'}: {work}"
+    print(f"{name:75}{ours * 1e6:12.1f}{theirs * 1e6:12.1f}{ours / theirs:8.2f}")
+
+
 def main() -> None:
     quick = "--quick" in sys.argv[1:]
     torch.set_num_threads(1)
@@ -117,6 +148,10 @@ def main() -> None:
         for sparse in (True, False):
             name = f"step, mean, {'sparse' if sparse else 'dense'}: {work}"
             compare(name, layers(work, "mean", sparse), work.entries(), step, 20, 100)
+    for work in TINY + LARGE[:1] if quick else TINY + MIDDLE + LARGE:
+        for mode in ("sum", "mean"):
+            for sparse in (True, False):
+                unedited(work, mode, sparse, *((20, 100) if work in TINY else (5, 1)))
 
 
 if __name__ == "__main__":

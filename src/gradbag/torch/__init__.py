@@ -6,6 +6,7 @@
 from ..adapters.torch import optim
 from . import functional  # registers the ops, so that torch.ops.gradbag has them
 from .layer import EmbeddingBag
+from .patching import patch, patched
 from .slicing import slice
 
-__all__ = ["EmbeddingBag", "functional", "optim", "slice"]
+__all__ = ["EmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
