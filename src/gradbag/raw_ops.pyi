@@ -929,6 +929,28 @@ def ReluGrad(
 ) -> NDArray[Any]:
     """The gradient of Relu: it passes where the feature, or what Relu gave for it, is positive."""
 
+def DenseBincount(
+    *,
+    input: ArrayLike,
+    size: ArrayLike,
+    weights: ArrayLike,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """How often each number occurs, or the sum of its weights; of a matrix, in each row."""
+
+def SparseBincount(
+    *,
+    indices: ArrayLike,
+    values: ArrayLike,
+    dense_shape: ArrayLike,
+    size: ArrayLike,
+    weights: ArrayLike,
+    binary_output: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """How often each number of a sparse array occurs, or the sum of its weights; of rows, in each of them."""
+
 def Cast(
     *,
     x: ArrayLike,
@@ -1138,6 +1160,101 @@ def GatherV2(
 ) -> NDArray[Any]:
     """Slices of an array along an axis, by their numbers."""
 
+def SegmentSum(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of the rows of each segment."""
+
+def UnsortedSegmentSum(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of the rows of each segment; they may lie anywhere."""
+
+def SegmentMean(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The mean of the rows of each segment."""
+
+def SegmentProd(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The product of the rows of each segment."""
+
+def UnsortedSegmentProd(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The product of the rows of each segment; they may lie anywhere."""
+
+def SegmentMax(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The largest of the rows of each segment, column by column."""
+
+def UnsortedSegmentMax(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The largest of the rows of each segment, column by column; they may lie anywhere."""
+
+def SegmentMin(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The smallest of the rows of each segment, column by column."""
+
+def UnsortedSegmentMin(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The smallest of the rows of each segment, column by column; they may lie anywhere."""
+
+def GatherNd(
+    *,
+    params: ArrayLike,
+    indices: ArrayLike,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Slices of an array by coordinates; coordinates that are outside give zeros if they shall be ignored."""
+
+def ScatterNd(
+    *,
+    indices: ArrayLike,
+    updates: ArrayLike,
+    shape: ArrayLike,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Slices at their places in an array of zeros; those at one place are added up."""
+
 def StringToHashBucketFast(
     *,
     input: ArrayLike,
@@ -1283,6 +1400,62 @@ def MatMul(
 ) -> NDArray[Any]:
     """The product of two matrices."""
 
+class _SparseConcat(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+    output_shape: NDArray[Any]
+
+def SparseConcat(
+    *,
+    indices: Sequence[ArrayLike],
+    values: Sequence[ArrayLike],
+    shapes: Sequence[ArrayLike],
+    concat_dim: int,
+    name: str | None = None,
+) -> _SparseConcat:
+    """Sparse arrays put together along an axis; the result is in row-major order."""
+
+class _SparseSplit(NamedTuple):
+    output_indices: list[NDArray[Any]]
+    output_values: list[NDArray[Any]]
+    output_shape: list[NDArray[Any]]
+
+def SparseSplit(
+    *,
+    split_dim: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    shape: ArrayLike,
+    num_split: int,
+    name: str | None = None,
+) -> _SparseSplit:
+    """A sparse array cut along an axis into pieces of nearly the same length; entries keep their order."""
+
+def DynamicPartition(
+    *,
+    data: ArrayLike,
+    partitions: ArrayLike,
+    num_partitions: int,
+    name: str | None = None,
+) -> list[NDArray[Any]]:
+    """Rows shared out among partitions by a number for each."""
+
+def DynamicStitch(
+    *,
+    indices: Sequence[ArrayLike],
+    data: Sequence[ArrayLike],
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Rows put together by their numbers; of rows with one number the last stays."""
+
+def ParallelDynamicStitch(
+    *,
+    indices: Sequence[ArrayLike],
+    data: Sequence[ArrayLike],
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The same as DynamicStitch, which need not be so in TensorFlow if numbers repeat."""
+
 def Pow(
     *,
     x: ArrayLike,
@@ -1324,6 +1497,33 @@ def RsqrtGrad(
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of Rsqrt, from its result: `-dy / 2 * conj(y) ** 3`; 0 where dy is."""
+
+class _RaggedTensorToSparse(NamedTuple):
+    sparse_indices: NDArray[Any]
+    sparse_values: NDArray[Any]
+    sparse_dense_shape: NDArray[Any]
+
+def RaggedTensorToSparse(
+    *,
+    rt_nested_splits: Sequence[ArrayLike],
+    rt_dense_values: ArrayLike,
+    name: str | None = None,
+) -> _RaggedTensorToSparse:
+    """Rows of different lengths as a sparse array that has all of them from the left."""
+
+class _RaggedRange(NamedTuple):
+    rt_nested_splits: NDArray[Any]
+    rt_dense_values: NDArray[Any]
+
+def RaggedRange(
+    *,
+    starts: ArrayLike,
+    limits: ArrayLike,
+    deltas: ArrayLike,
+    Tsplits: DTypeLike = 'int64',
+    name: str | None = None,
+) -> _RaggedRange:
+    """Ranges of numbers, one after the other, and where each begins."""
 
 def Sum(
     *,
@@ -1456,22 +1656,39 @@ def Cumsum(
 ) -> NDArray[Any]:
     """Sums along an axis, from its first place up to each."""
 
-def SegmentSum(
-    *,
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    name: str | None = None,
-) -> NDArray[Any]:
-    """The sum of the rows of each segment."""
-
-def UnsortedSegmentSum(
+def SegmentSoftmax(
     *,
     data: ArrayLike,
     segment_ids: ArrayLike,
     num_segments: ArrayLike,
     name: str | None = None,
+    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """The sum of the rows of each segment, which may lie anywhere."""
+    """The exponentials of the rows divided by their sum in each segment, column by column."""
+
+def SegmentLogSumExp(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The logarithm of the sum of the exponentials of the rows of each segment, column by column."""
+
+class _SegmentMaxWithPositions(NamedTuple):
+    output: NDArray[Any]
+    positions: NDArray[Any]
+
+def SegmentMaxWithPositions(
+    *,
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SegmentMaxWithPositions:
+    """The largest of the rows of each segment, column by column, and the row in which it stands."""
 
 class _Unique(NamedTuple):
     y: NDArray[Any]
@@ -1612,6 +1829,221 @@ def SparseTensorDenseMatMul(
 ) -> NDArray[Any]:
     """The product of a sparse matrix and a dense one."""
 
+class _SparseAdd(NamedTuple):
+    sum_indices: NDArray[Any]
+    sum_values: NDArray[Any]
+    sum_shape: NDArray[Any]
+
+def SparseAdd(
+    *,
+    a_indices: ArrayLike,
+    a_values: ArrayLike,
+    a_shape: ArrayLike,
+    b_indices: ArrayLike,
+    b_values: ArrayLike,
+    b_shape: ArrayLike,
+    thresh: ArrayLike,
+    name: str | None = None,
+) -> _SparseAdd:
+    """The sum of two sparse arrays; where both have an entry, it is left out if its magnitude is below a threshold."""
+
+class _SparseAddGrad(NamedTuple):
+    a_val_grad: NDArray[Any]
+    b_val_grad: NDArray[Any]
+
+def SparseAddGrad(
+    *,
+    backprop_val_grad: ArrayLike,
+    a_indices: ArrayLike,
+    b_indices: ArrayLike,
+    sum_indices: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SparseAddGrad:
+    """The gradient of SparseAdd: an entry gets that of the sum at its place, or zero if it was left out."""
+
+class _SparseSparseMaximum(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+
+def SparseSparseMaximum(
+    *,
+    a_indices: ArrayLike,
+    a_values: ArrayLike,
+    a_shape: ArrayLike,
+    b_indices: ArrayLike,
+    b_values: ArrayLike,
+    b_shape: ArrayLike,
+    name: str | None = None,
+) -> _SparseSparseMaximum:
+    """The larger of two sparse arrays; what has no entry is zero."""
+
+class _SparseSparseMinimum(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+
+def SparseSparseMinimum(
+    *,
+    a_indices: ArrayLike,
+    a_values: ArrayLike,
+    a_shape: ArrayLike,
+    b_indices: ArrayLike,
+    b_values: ArrayLike,
+    b_shape: ArrayLike,
+    name: str | None = None,
+) -> _SparseSparseMinimum:
+    """The smaller of two sparse arrays; what has no entry is zero."""
+
+def SparseDenseCwiseAdd(
+    *,
+    sp_indices: ArrayLike,
+    sp_values: ArrayLike,
+    sp_shape: ArrayLike,
+    dense: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of each entry of a sparse array and a dense one."""
+
+def SparseDenseCwiseMul(
+    *,
+    sp_indices: ArrayLike,
+    sp_values: ArrayLike,
+    sp_shape: ArrayLike,
+    dense: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The product of each entry and a dense array."""
+
+def SparseDenseCwiseDiv(
+    *,
+    sp_indices: ArrayLike,
+    sp_values: ArrayLike,
+    sp_shape: ArrayLike,
+    dense: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The quotient of each entry and a dense array; integers towards zero."""
+
+def SparseTensorDenseAdd(
+    *,
+    a_indices: ArrayLike,
+    a_values: ArrayLike,
+    a_shape: ArrayLike,
+    b: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of a sparse array and a dense one."""
+
+def SparseGroups(
+    *,
+    input_indices: ArrayLike,
+    input_shape: ArrayLike,
+    reduction_axes: ArrayLike,
+    dense: bool = False,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The entries of a sparse array that a reduction puts together, by numbers in row-major order."""
+
+def SparseRows(
+    *,
+    indices: ArrayLike,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The entries of a sparse array that differ in the last axis alone, by the number of their row."""
+
+class _SparseReorder(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+
+def SparseReorder(
+    *,
+    input_indices: ArrayLike,
+    input_values: ArrayLike,
+    input_shape: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SparseReorder:
+    """The entries of a sparse array in row-major order; those at one place keep theirs."""
+
+class _SparseReshape(NamedTuple):
+    output_indices: NDArray[Any]
+    output_shape: NDArray[Any]
+
+def SparseReshape(
+    *,
+    input_indices: ArrayLike,
+    input_shape: ArrayLike,
+    new_shape: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SparseReshape:
+    """The places of the entries of a sparse array where its cells, row by row, fill another shape."""
+
+def SparseReduceSum(
+    *,
+    input_indices: ArrayLike,
+    input_values: ArrayLike,
+    input_shape: ArrayLike,
+    reduction_axes: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The sum of the entries along axes, as a dense array."""
+
+class _SparseReduceSumSparse(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+    output_shape: NDArray[Any]
+
+def SparseReduceSumSparse(
+    *,
+    input_indices: ArrayLike,
+    input_values: ArrayLike,
+    input_shape: ArrayLike,
+    reduction_axes: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> _SparseReduceSumSparse:
+    """The sum of the entries along axes, again sparse."""
+
+def SparseReduceMax(
+    *,
+    input_indices: ArrayLike,
+    input_values: ArrayLike,
+    input_shape: ArrayLike,
+    reduction_axes: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The largest entry along axes, as a dense array."""
+
+class _SparseReduceMaxSparse(NamedTuple):
+    output_indices: NDArray[Any]
+    output_values: NDArray[Any]
+    output_shape: NDArray[Any]
+
+def SparseReduceMaxSparse(
+    *,
+    input_indices: ArrayLike,
+    input_values: ArrayLike,
+    input_shape: ArrayLike,
+    reduction_axes: ArrayLike,
+    keep_dims: bool = False,
+    name: str | None = None,
+) -> _SparseReduceMaxSparse:
+    """The largest entry along axes, again sparse."""
+
+def SparseSoftmax(
+    *,
+    sp_indices: ArrayLike,
+    sp_values: ArrayLike,
+    sp_shape: ArrayLike,
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The exponentials of the entries, divided by their sum along the last axis; what has no entry is not counted."""
+
 def Placeholder(
     *,
     dtype: DTypeLike,
@@ -1675,3 +2107,44 @@ def AssignSub(
     name: str | None = None,
 ) -> NDArray[Any]:
     """Subtract from a variable."""
+
+class _UniqueV2(NamedTuple):
+    y: NDArray[Any]
+    idx: NDArray[Any]
+
+def UniqueV2(
+    *,
+    x: ArrayLike,
+    axis: ArrayLike,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+) -> _UniqueV2:
+    """The slices that occur along an axis, each once."""
+
+class _UniqueWithCounts(NamedTuple):
+    y: NDArray[Any]
+    idx: NDArray[Any]
+    count: NDArray[Any]  # type: ignore[assignment]
+
+def UniqueWithCounts(
+    *,
+    x: ArrayLike,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _UniqueWithCounts:
+    """The values that occur, each once, and how often; NaN is never equal to another."""
+
+class _UniqueWithCountsV2(NamedTuple):
+    y: NDArray[Any]
+    idx: NDArray[Any]
+    count: NDArray[Any]  # type: ignore[assignment]
+
+def UniqueWithCountsV2(
+    *,
+    x: ArrayLike,
+    axis: ArrayLike,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+) -> _UniqueWithCountsV2:
+    """The slices that occur along an axis, each once, and how often."""

@@ -45,7 +45,7 @@ def stub(op: Op) -> str:
     text = ""
     if op.result is not None:
         result = f"_{op.name}"
-        text += f"class {result}(NamedTuple):\n" + "".join(f"    {a.name}: {_output(a)}\n" for a in op.outputs) + "\n"
+        text += f"class {result}(NamedTuple):\n" + "".join(map(_field, op.outputs)) + "\n"
     inputs = "".join(f"    {a.name}: {_input(a)},\n" for a in op.inputs)
     settings = "".join(f"    {_setting(a)},\n" for a in op.attrs)
     others = "    name: str | None = None,\n"
@@ -60,6 +60,11 @@ def _input(arg: Arg) -> str:
     if arg.updates:
         return "NDArray[Any]"
     return "Sequence[ArrayLike]" if arg.many else "ArrayLike | None = None" if arg.optional else "ArrayLike"
+
+
+def _field(arg: Arg) -> str:
+    hides = "  # type: ignore[assignment]" if hasattr(tuple, arg.name) else ""  # a method of tuples, say count
+    return f"    {arg.name}: {_output(arg)}{hides}\n"
 
 
 def _output(arg: Arg) -> str:

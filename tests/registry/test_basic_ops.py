@@ -84,7 +84,9 @@ def test_a_reject_names_op_argument_and_limit(op: Op, reject: Reject) -> None:
 def test_a_dtype_that_no_op_takes_is_named(op: Op) -> None:
     for arg in op.inputs:
         wrong: Any = np.zeros((1, 1), "datetime64[s]")
-        name, wrong = (rf"{arg.name}(\[0\])?", [wrong]) if arg.many else (arg.name, wrong)
+        name, wrong = (
+            (rf"{arg.name}(\[0\])?", [wrong] * len(op.example.inputs[arg.name])) if arg.many else (arg.name, wrong)
+        )
         with pytest.raises(gradbag.UnsupportedTypeError, match=rf"^{op.name}: {name} must be .*; got datetime64\[s\]"):
             getattr(raw_ops, op.name)(**{**op.example.inputs, arg.name: wrong})
 

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from gradbag import arguments, attributes, dtypes, raw_ops
 from gradbag.spec import registry
@@ -11,7 +12,8 @@ from gradbag.testing import array_ops, assert_same, cases
 from .both import Call, Refused, in_a_graph, ours, theirs
 
 assert raw_ops.AddV2  # asking for a basic op loads them all
-EAGER = [op for op in array_ops() if op.name not in ("Placeholder", "VariableV2", "Variable")]
+THEIRS = [op for op in array_ops() if hasattr(tf.raw_ops, op.name)]
+EAGER = [op for op in THEIRS if op.name not in ("Placeholder", "VariableV2", "Variable")]
 REJECTS = [(op, reject) for op in EAGER for reject in op.rejects]
 
 # The themes whose ops only move values: every bit is the same.
@@ -20,9 +22,15 @@ MOVING |= {"selecting", "state", "comparison", "logic"}
 ULPS = {"float16": 1, "bfloat16": 1, "float32": 2, "float64": 2, "complex64": 4, "complex128": 4}
 # TensorFlow adds or multiplies one by one in the dtype itself, gradbag in a wider one: every term may be rounded.
 TERMS = {"AddN", "Sum", "Mean", "Prod", "L2Loss", "MatMul", "SegmentSum", "UnsortedSegmentSum", "Cumsum"}
-TERMS |= {"SparseTensorDenseMatMul"}
+TERMS |= {"SparseTensorDenseMatMul", "SparseReduceSum", "SparseReduceSumSparse", "DenseBincount", "SparseBincount"}
+# TensorFlow rounds every step of these.
+STEPS = {"SparseSoftmax": 8}
 # TensorFlow rounds the factor 1 - y * y, which may be small, before it multiplies by this input.
 FACTORS = {"TanhGrad": "dy"}
+
+# TensorFlow takes these; what it answers has places outside of the shape, or reads weights beyond the last.
+LENIENT = {("SparseReduceSumSparse", "input_indices"), ("SparseReduceMaxSparse", "input_indices")}
+LENIENT |= {("SparseBincount", "weights")}
 
 # What TensorFlow must not be asked, for it ends the process: an op and the inputs that a reject changes.
 CRASHES = {("SparseTensorDenseMatMul", "a_shape")}
@@ -38,8 +46,17 @@ def mean_of_no_complex_numbers(call):
     return call.inputs["input"].dtype.kind == "c" and call.inputs["input"].size == 0
 
 
+def threshold_of_another_dtype(call):
+    """TensorFlow reads the bytes of the threshold as if they were a number of the values' dtype."""
+    return call.inputs["thresh"].dtype != call.inputs["a_values"].real.dtype
+
+
 # Where the answers differ on purpose.
-DIFFERENT = {"Cast": truncated_to_complex, "Mean": mean_of_no_complex_numbers}
+DIFFERENT = {
+    "Cast": truncated_to_complex,
+    "Mean": mean_of_no_complex_numbers,
+    "SparseAdd": threshold_of_another_dtype,
+}
 
 
 def answer(call):
@@ -89,7 +106,7 @@ def _tolerance(call, output):
     if call.op.name in FACTORS:
         return call.inputs[FACTORS[call.op.name]], 2 * ulps
     if call.op.name not in TERMS:
-        return None, ulps
+        return None, ulps * STEPS.get(call.op.name, 1)
     # The terms may cancel, so that the size of their magnitudes counts.
     magnitudes = {name: _magnitude(value) for name, value in call.inputs.items()}
     size = ours(Call(call.op, magnitudes, call.attrs))[output]
@@ -126,6 +143,8 @@ def _id(part):
 def test_tensorflow_refuses_too(op, reject):
     if (op.name, *reject.change) in CRASHES:
         pytest.skip("TensorFlow ends the process")
+    if (op.name, *reject.change) in LENIENT:
+        pytest.skip("TensorFlow takes it, and answers something that cannot be right")
     given = {**op.example.inputs, **reject.change}
     try:
         arrays = arguments.to_arrays(op, op.flat([given[name] for name in op.input_names]))
