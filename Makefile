@@ -75,7 +75,7 @@ bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch be
 	$(BIN)/python benchmarks/bags.py
 
 .PHONY: bench-embedding
-bench-embedding: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm ## Measure look-ups, gradients and steps of tables beside TensorFlow, PyTorch and FBGEMM
+bench-embedding: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm $(STAMPS)/limit ## Measure look-ups, gradients and steps of tables beside TensorFlow, PyTorch and FBGEMM
 	$(BIN)/python benchmarks/embedding.py
 
 .PHONY: bench-vocabulary

@@ -1,10 +1,14 @@
 """Embedding tables as a job: look-ups, gradients and steps beside TensorFlow, PyTorch and FBGEMM.
 
-python benchmarks/embedding.py [--quick] [--threads 1 2] [--only NAME]
+python benchmarks/embedding.py [--quick] [--threads 1 2] [--only NAME] [--seed N]
 
 What a user calls is timed: a function, a layer, a step of training. All take turns, the quickest round of each counts;
 on one thread it is processor time, on more it is time that passes. Before anything is timed, the results of every peer
 are compared with ours. A ratio above one says that gradbag is quicker.
+
+A third of the sizes is drawn from the seed. Beside the peers stands the limit program (limit.py), which only moves the
+memory that a step has to move. In a process of its own, the first call of each job is timed and the peak of its memory
+measured (embedding_cold.py).
 """
 
 from __future__ import annotations
@@ -13,9 +17,12 @@ import argparse
 import json
 import math
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +31,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 import torch
+from embedding_goals import told
+from embedding_inputs import WORKLOADS, Inputs, drawn
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from fbgemm_gpu.split_table_batched_embeddings_ops_common import PoolingMode
 from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
@@ -36,71 +45,19 @@ import gradbag
 import gradbag.tensorflow
 import gradbag.torch
 
+try:
+    import step_limit as limits
+except OSError:  # the library is built by `make bench-embedding`
+    limits = None  # type: ignore[assignment]
+
 RESULTS = Path(__file__).parent.parent / "docs" / "benchmarks" / "embedding.json"
 LEARNING_RATE = 0.05
 EPSILON = 1e-8
+INITIAL = 0.1  # from zero, the first step of Adagrad is only the sign of sums, which are made in other orders
+# How many arrays of the size of the table a step changes, row by row; one number for a row is not counted.
+LIMITED = {"row-wise Adagrad": 1, "Adagrad": 2}
+CACHES = 48 << 20  # tables beyond it lie in memory
 Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Workload:
-    name: str
-    rows: int
-    columns: int
-    bags: int
-    shortest: int
-    longest: int
-    skewed: bool  # whether few ids make up most entries
-    weighted: bool = False
-
-    def __str__(self) -> str:
-        kinds = ("Zipf" if self.skewed else "uniform") + (", weighted" if self.weighted else "")
-        bags = f"{self.bags:,} bags of {self.shortest}-{self.longest}"
-        return f"{self.name}: {self.rows:,} x {self.columns}, {bags}, {kinds}"
-
-    @property
-    def combiner(self) -> str:
-        return "sum" if self.shortest == self.longest == 1 else "mean"
-
-
-WORKLOADS = [
-    Workload("A", 100_000, 32, 20_000, 0, 20, True),
-    Workload("B", 500_000, 64, 20_000, 1, 39, True),
-    Workload("C", 500_000, 64, 20_000, 1, 39, False),
-    Workload("D", 2_000_000, 16, 10_000, 50, 50, True),
-    Workload("E", 250_000, 128, 100_000, 1, 1, False),
-    Workload("F", 500_000, 32, 10_000, 1, 50, True, weighted=True),
-    Workload("G", 300_000, 48, 30_000, 2, 12, True),
-    Workload("H", 700_000, 100, 5_000, 1, 60, False),
-]
-
-
-class Inputs:
-    """Bags of a workload, valid ones and such as a safe look-up takes."""
-
-    def __init__(self, work: Workload) -> None:
-        rng = np.random.default_rng(7)
-        lengths = rng.integers(work.shortest, work.longest + 1, work.bags)
-        count = int(lengths.sum())
-        self.work = work
-        self.ids = (rng.zipf(1.2, count) % work.rows if work.skewed else rng.integers(0, work.rows, count)).astype("i8")
-        self.splits = np.concatenate([[0], np.cumsum(lengths)])
-        self.offsets = self.splits[:-1].copy()
-        self.weights = rng.uniform(0.5, 2.0, count).astype(np.float32) if work.weighted else None
-        self.table = rng.standard_normal((work.rows, work.columns), dtype=np.float32)
-        self.grad = rng.standard_normal((work.bags, work.columns), dtype=np.float32) * 0.01
-
-    def unsafe(self) -> tuple[Any, Any]:
-        """2 % of the ids invalid, 5 % of the bags empty, as a SparseTensor and its weights."""
-        rng = np.random.default_rng(8)
-        rows = np.repeat(np.arange(self.work.bags), np.diff(self.splits))
-        kept = rng.random(self.work.bags)[rows] > 0.05
-        ids = np.where(rng.random(len(self.ids)) < 0.02, -1, self.ids)[kept]
-        columns = (np.arange(len(rows)) - self.splits[rows])[kept]
-        indices = np.stack([rows[kept], columns], 1)
-        shape = [self.work.bags, max(int(np.diff(self.splits).max()), 1)]
-        weights = None if self.weights is None else (indices, self.weights[kept], shape)
-        return (indices, ids, shape), weights
 
 
 @dataclass
@@ -216,7 +173,11 @@ def steps(given: Inputs) -> Iterator[Job]:
             "EXACT_ROWWISE_ADAGRAD",
             None,
         ),
-        "Adagrad": (gradbag.optim.Adagrad.torch(LEARNING_RATE), None, torch.optim.Adagrad),
+        "Adagrad": (
+            gradbag.optim.Adagrad.fbgemm(LEARNING_RATE, epsilon=EPSILON, initial_accumulator=INITIAL),
+            "EXACT_ADAGRAD",
+            partial(torch.optim.Adagrad, eps=EPSILON, initial_accumulator_value=INITIAL),
+        ),
         "lazy Adam": (gradbag.optim.Adam.torch(LEARNING_RATE), None, torch.optim.SparseAdam),
     }
     for name, (optimizer, kind, of_torch) in fused.items():
@@ -225,13 +186,15 @@ def steps(given: Inputs) -> Iterator[Job]:
         ours()
         peers: dict[str, Call] = {}
         if kind is not None:
-            peers["FBGEMM"], after = _of_fbgemm(given, mode, kind)
+            peers["FBGEMM"], after = _of_fbgemm(given, mode, kind, optimizer.initial_accumulator)
             peers["FBGEMM"]()
             close(table, after())
         if of_torch is not None:
             peers["torch sparse"], after = _of_torch(given, mode, of_torch)
             peers["torch sparse"]()
             close(table, after(), 1e-4)
+        if limits is not None and name in LIMITED and given.table.nbytes > CACHES:
+            peers["limit"] = limits.step(given.table, given.ids, given.grad.nbytes, LIMITED[name])
         yield Job(f"step, {name}", ours, peers)
 
 
@@ -247,7 +210,7 @@ def _own_step(table: Any, optimizer: Any, bags: Any, grad: Any, mode: str) -> Ca
     return run
 
 
-def _of_fbgemm(given: Inputs, mode: str, kind: str) -> tuple[Call, Call]:
+def _of_fbgemm(given: Inputs, mode: str, kind: str, initial: float) -> tuple[Call, Call]:
     place = (given.work.rows, given.work.columns, EmbeddingLocation.HOST, ComputeDevice.CPU)
     layer = SplitTableBatchedEmbeddingBagsCodegen(
         [place],
@@ -259,6 +222,9 @@ def _of_fbgemm(given: Inputs, mode: str, kind: str) -> tuple[Call, Call]:
     )
     weight = layer.split_embedding_weights()[0]
     weight.copy_(torch.from_numpy(given.table))
+    for states in layer.split_optimizer_states():
+        for state in states:
+            state.fill_(initial)
     ids, splits, grad = (torch.from_numpy(a) for a in (given.ids, given.splits, given.grad))
     weights = None if given.weights is None else torch.from_numpy(given.weights)
 
@@ -288,11 +254,15 @@ def _of_torch(given: Inputs, mode: str, kind: Any) -> tuple[Call, Call]:
 
 # ------------------------------------------------------------------ measuring
 JOBS = [safe_look_up, look_up, gradient, steps]
+FEWEST_ROUNDS, MOST_ROUNDS, ROUND_SECONDS = 3, 12, 1.2
 
 
-def best(calls: list[Call], rounds: int, clock: Callable[[], float]) -> list[float]:
+def best(calls: list[Call], most: int, clock: Callable[[], float]) -> list[float]:
     found = [math.inf] * len(calls)
-    for _ in range(rounds):
+    started = time.perf_counter()
+    for done in range(most):
+        if done >= FEWEST_ROUNDS and time.perf_counter() - started > ROUND_SECONDS:
+            break
         for place, call in enumerate(calls):
             begin = clock()
             call()
@@ -303,6 +273,17 @@ def best(calls: list[Call], rounds: int, clock: Callable[[], float]) -> list[flo
 def set_threads(count: int) -> None:
     gradbag.set_num_threads(count)
     torch.set_num_threads(count)
+    if limits is not None:
+        limits.set_threads(count)
+
+
+def cold(work: Any) -> list[dict[str, Any]]:
+    """What the first calls of a fresh process take, by embedding_cold.py."""
+    script = Path(__file__).with_name("embedding_cold.py")
+    given = json.dumps(asdict(work))
+    ran = subprocess.run([sys.executable, script, given], check=True, capture_output=True, text=True)
+    found: list[dict[str, Any]] = json.loads(ran.stdout.splitlines()[-1])
+    return found
 
 
 def main() -> None:
@@ -310,13 +291,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two workloads, few rounds; nothing is kept")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", default="", help="jobs whose name has this in it")
+    parser.add_argument("--seed", type=int, default=1, help="of a third of the sizes")
     chosen = parser.parse_args()
     # TensorFlow is told once, before its first op; its one thread does not go with two of others.
     tf.config.threading.set_intra_op_parallelism_threads(max(chosen.threads))
     tf.config.threading.set_inter_op_parallelism_threads(1)
     rows: list[dict[str, Any]] = []
-    for work in WORKLOADS[:2] if chosen.quick else WORKLOADS:
-        print(work)
+    everything = [*WORKLOADS, *drawn(chosen.seed, len(WORKLOADS) // 2)]
+    for work in WORKLOADS[:2] if chosen.quick else everything:
+        print(work, flush=True)
         given = Inputs(work)
         for make in JOBS:
             for job in make(given):
@@ -325,7 +308,7 @@ def main() -> None:
                 for threads in chosen.threads:
                     set_threads(threads)
                     clock = time.process_time if threads == 1 else time.perf_counter
-                    ours, *others = best([job.ours, *job.peers.values()], 4 if chosen.quick else 12, clock)
+                    ours, *others = best([job.ours, *job.peers.values()], 4 if chosen.quick else MOST_ROUNDS, clock)
                     for peer, seconds in zip(job.peers, others, strict=True):
                         rows.append(
                             {"workload": work.name, "job": job.name, "peer": peer, "threads": threads}
@@ -335,11 +318,11 @@ def main() -> None:
                             f"  {job.name:32}{peer:18}{threads} thread{'s' if threads > 1 else ' '}"
                             f"{ours * 1e3:9.2f} ms{seconds * 1e3:10.2f} ms{seconds / ours:7.2f}x"
                         )
-    print("\nratios: geometric mean (least)")
-    for key in dict.fromkeys((row["job"], row["peer"], row["threads"]) for row in rows):
-        found = [row["ratio"] for row in rows if (row["job"], row["peer"], row["threads"]) == key]
-        mean = math.exp(sum(map(math.log, found)) / len(found))
-        print(f"  {key[0]:32}{key[1]:18}{key[2]} thread{'s' if key[2] > 1 else ' '}{mean:7.2f}x ({min(found):.2f}x)")
+        if not chosen.only:
+            rows += [{"workload": work.name} | row for row in cold(work)]
+    print("\nratios: geometric mean (least), and the goal of each")
+    for line in told(rows):
+        print(" ", line)
     if not chosen.quick and not chosen.only:
         RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

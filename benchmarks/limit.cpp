@@ -46,6 +46,22 @@ void gather(const Rows& rows, const Index* ids, std::size_t count) {
     });
 }
 
+// The same, and the byte is written again.
+void change(std::uint8_t* table, std::size_t row_bytes, const std::int64_t* ids, std::size_t count) {
+    const std::size_t distance = std::clamp<std::size_t>(4096 / row_bytes, 8, 64);
+    gradbag::parallel_ranges(count, row_bytes / 4, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::uint8_t* const later =
+                table + static_cast<std::size_t>(ids[std::min(i + distance, count - 1)]) * row_bytes;
+            volatile std::uint8_t* const row = table + static_cast<std::size_t>(ids[i]) * row_bytes;
+            for (std::size_t at = 0; at < row_bytes; at += kLine) {
+                __builtin_prefetch(later + at, 1);
+                row[at] = row[at];
+            }
+        }
+    });
+}
+
 void fill(std::uint8_t* to, std::size_t bytes, bool past_caches) {
 #if defined(__SSE2__)
     if (past_caches) {
@@ -72,6 +88,11 @@ void limit_gather_32(const std::uint8_t* table, std::size_t row_bytes, const std
 void limit_gather_64(const std::uint8_t* table, std::size_t row_bytes, const std::int64_t* ids,
                      std::size_t count) {
     gather(Rows{table, row_bytes}, ids, count);
+}
+
+// Distinct rows.
+void limit_change_64(std::uint8_t* table, std::size_t row_bytes, const std::int64_t* ids, std::size_t count) {
+    change(table, row_bytes, ids, count);
 }
 
 // Whole lines of memory that begins with one.
