@@ -43,6 +43,10 @@ inline std::size_t count_groups(const AnyGroupedEntries& grouped) {
 
 namespace detail {
 
+// One thread, which shares no work, makes each possible key a bucket of its own if there are fewer than
+// entries and their counts stay in the second-level cache.
+inline constexpr std::size_t kMostLoneKeys = std::size_t{1} << 17;
+
 // Lists the groups of sorted keys, of which the first stands at `place` among all entries.
 template <class Word, class KeyAt>
 std::size_t list_groups(KeyAt key_at, std::size_t count, std::size_t place, Word* __restrict keys,
@@ -110,7 +114,7 @@ GroupedEntries<Word> group_sorted(UnsortedEntries<Word> all) {
     return joined(std::move(lists), std::move(all.payloads));
 }
 
-// Few entries, which are not worth cutting into buckets.
+// Entries that are not worth cutting into buckets.
 template <class Word>
 GroupedEntries<Word> group_few(UnsortedEntries<Word> all) {
     const std::size_t count = all.keys.size();
@@ -183,8 +187,14 @@ template <class Word>
 GroupedEntries<Word> group_entries(UnsortedEntries<Word> all) {
     const std::size_t count = all.keys.size();
     if (all.sorted) return detail::group_sorted(std::move(all));  // mutant: grouped
-    if (count <= kFewGrouped) return detail::group_few(std::move(all));
-    if (all.largest < kMostSingleKeys && all.largest < count / kSingleKeyEntries) {
+    const bool alone = threads_for(count) == 1;
+    // Where buckets would be too sparse to be counted, one thread does better without them.
+    const bool sparse = count <= kUninterrupted && all.largest / kCountedKeys > count;
+    if (count <= kFewGrouped || (alone && sparse)) {
+        return detail::group_few(std::move(all));
+    }
+    if ((all.largest < kMostSingleKeys && all.largest < count / kSingleKeyEntries) ||
+        (alone && all.largest < std::min(count, detail::kMostLoneKeys))) {
         return detail::group_each_key(std::move(all));
     }
     return detail::group_many(std::move(all));

@@ -88,14 +88,14 @@ class GroupSums {
         work_ = 0;
     }
 
+    // Lists the rows of entries [begin, end) with their scales, and the first rows after them, which nobody
+    // in the next batch could ask for in time.
     void look_up(std::size_t begin, std::size_t end) {
         const Matrix<const T> grad = grad_;
         const Word* const payloads = entries_.payloads.data() + begin;
         const std::size_t count = end - begin;
-        // The first of a batch have nobody before them who would ask.
-        for (std::size_t i = 0; i < std::min(count, kPrefetchDistance); ++i) {
-            prefetch_(scale_.segment(payloads[i]));
-        }
+        const bool worthwhile = prefetch_.worthwhile();
+        const std::size_t later = worthwhile ? std::min(kPrefetchDistance, entries_.size() - end) : 0;
         const auto list = [&](const auto& scale_of) {
             for (std::size_t i = 0; i < count; ++i) {
                 const std::size_t payload = static_cast<std::size_t>(payloads[i]);
@@ -108,7 +108,12 @@ class GroupSums {
         } else {
             list(scale_);
         }
-        all_.upcoming = prefetch_.worthwhile() ? count : 0;
+        for (std::size_t i = count; i < count + later; ++i) {
+            rows_[i] = grad.row(scale_.segment(static_cast<std::size_t>(payloads[i])));
+        }
+        all_.upcoming = worthwhile ? count + later : 0;
+        for (; asked_ < std::min(all_.upcoming, kPrefetchDistance); ++asked_) prefetch_.row(rows_[asked_]);
+        asked_ = later;
     }
 
     // More entries than a batch: partial sums are carried from one to the next.
@@ -133,7 +138,8 @@ class GroupSums {
     RowPrefetch prefetch_;
     RunRows<T> all_;
     std::size_t work_ = 0;
-    const T* rows_[kBatch];
+    std::size_t asked_ = 0;  // of the rows that come next
+    const T* rows_[kBatch + kPrefetchDistance];
     A scales_[kBatch];
     Run<T> runs_[kBatch];
 };

@@ -303,3 +303,21 @@ def test_bad_offsets_are_found_before_anything_is_written() -> None:
     with pytest.raises(Fault):
         call("bag_reduce__float64_int64_int64", ("sum",), given, [out], "pool")
     assert (out == 77).all()
+
+
+@pytest.mark.parametrize("skewed", [False, True], ids=["even", "skewed"])
+@pytest.mark.parametrize(("rows", "entries"), [(30_000, 40_000), (100_000, 150_000), (600_000, 50_000)])
+def test_one_thread_groups_in_its_own_way_to_the_same_bits(rows: int, entries: int, skewed: bool) -> None:
+    rng = np.random.default_rng(rows)
+    ids = rng.zipf(1.2, entries) % rows if skewed else rng.integers(0, rows, entries)
+    bag = np.sort(rng.integers(0, entries // 7, entries))
+    grad = rng.standard_normal((entries // 7, 3), dtype=np.float32)
+    wanted = np.zeros((rows, 3), np.float32)
+    np.add.at(wanted, ids, grad[bag])  # in the order of the entries
+    offsets = np.searchsorted(bag, np.arange(entries // 7))
+    for threads in (1, 2):
+        moved = np.zeros((rows, 3), np.float32)
+        optimizer = gradbag.optim.SGD(1.0)
+        with gradbag.set_num_threads(threads):
+            optimizer.step(moved, optimizer.init(moved), gradbag.Bags(ids, offsets), grad, combiner="sum")
+        np.testing.assert_array_equal(-moved, wanted)
