@@ -15,7 +15,7 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
-FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
+FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/frameworks
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
 CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
@@ -97,6 +97,7 @@ test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMP
 	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(NPM) test
 	$(PYTEST) tests/tensorflow -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) tests/native -m "not slow" $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
@@ -112,6 +113,10 @@ test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (a few m
 .PHONY: test-tensorflow
 test-tensorflow: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Compare with the real TensorFlow, bit for bit
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
+
+.PHONY: test-native
+test-native: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run TensorFlow on gradbag's kernels, beside its own kept ones
+	$(PYTEST) tests/native $(PYTEST_ARGS)
 
 .PHONY: test-torch
 test-torch: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Check the ops in PyTorch: tape, forward mode, vmap, compiler

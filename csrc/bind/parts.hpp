@@ -15,5 +15,6 @@ void bind_vocabulary(nanobind::module_& m);
 void bind_records(nanobind::module_& m);
 void bind_weighing(nanobind::module_& m);
 void bind_torch(nanobind::module_& m);
+void bind_tensorflow(nanobind::module_& m);
 
 }  // namespace gradbag

@@ -219,12 +219,7 @@ nb::object Shortcut::ask(const nb::object& rule, PyObject* values) const {
 }
 
 bool Shortcut::check(PyObject* values, Call& call) const {
-    const auto& sizes = call.sizes;
-    const bool fit =
-        std::ranges::all_of(slots_.equal, [&](auto two) { return sizes[two.first] == sizes[two.second]; }) &&
-        std::ranges::all_of(slots_.fixed, [&](auto one) { return sizes[one.first] == one.second; }) &&
-        std::ranges::all_of(slots_.natural, [&](auto slot) { return sizes[slot] >= 0; });  // mutant: negative
-    if (!fit) return false;                                                                // mutant: sizes
+    if (!slots_.fit(call.sizes.data())) return false;  // mutant: sizes
     call.sizes.insert(call.sizes.end(), slots_.constants.begin(), slots_.constants.end());
     return rules_.check.is_none() || ask(rules_.check, values).is_valid();
 }

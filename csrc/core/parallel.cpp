@@ -19,6 +19,7 @@
 
 #include "core/thread_local.hpp"
 #include "core/thresholds.hpp"
+#include "core/uninterrupted.hpp"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -44,6 +45,7 @@ void pause() {
 }
 
 std::atomic<void (*)()> interruption = nullptr;
+thread_local int uninterrupted = 0;  // how many ask for it
 
 // Thrown inside a chunk that is no longer wanted.
 struct Unwanted {};
@@ -104,7 +106,7 @@ class Job {
         if (last == Clock::time_point{}) last = now;
         if (now - last < kPollInterval) return true;
         last = now;
-        if (void (*const check)() = interruption) {
+        if (void (*const check)() = interruption; check != nullptr && uninterrupted == 0) {
             try {
                 check();
             } catch (...) {
@@ -293,6 +295,9 @@ std::size_t num_threads() {
 void set_num_threads(std::size_t count) { wanted_threads = std::clamp<std::size_t>(count, 1, kMostThreads); }
 
 void set_interruption(void (*check)()) { interruption = check; }
+
+Uninterrupted::Uninterrupted() { ++uninterrupted; }
+Uninterrupted::~Uninterrupted() { --uninterrupted; }
 
 std::size_t threads_for(std::size_t work) { return work < kSerialWork ? 1 : num_threads(); }
 

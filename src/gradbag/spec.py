@@ -112,6 +112,7 @@ class Kernel:
     `copies` names a type variable whose values are only moved, never computed with: the kernel sees bytes.
     `scratch` names the sizes that the kernel keeps working memory for, eight bytes each.
     `fixed` are the first of its settings, the attributes that `settings` names are the others.
+    `takes_over`: never slower than TensorFlow's own kernel, whose place it takes where that is asked for.
     A kernel of an op that updates inputs writes nothing before all values are checked.
     """
 
@@ -121,6 +122,7 @@ class Kernel:
     scratch: tuple[str, ...] = ()
     fixed: tuple[Any, ...] = ()
     settings: tuple[str, ...] = ()
+    takes_over: bool = False
 
 
 @dataclass(frozen=True)

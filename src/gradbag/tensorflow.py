@@ -1,9 +1,9 @@
-"""gradbag inside TensorFlow: try an existing model with gradbag's ops, without editing it.
+"""gradbag inside TensorFlow: an existing model with gradbag's kernels, without editing it.
 
 import gradbag.tensorflow
 
-with gradbag.tensorflow.patch():
-    model.fit(data)
+gradbag.tensorflow.install()
+model.fit(data)
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import tensorflow as tf
 
 from . import attributes
 from .adapters.tensorflow import interpret
+from .adapters.tensorflow.install import install, installed, stock
 from .spec import Op, registry
 
-__all__ = ["patch"]
+__all__ = ["install", "installed", "patch", "stock"]
 
 _lock = threading.Lock()
 _replaced: list[tuple[dict[str, Any], str, Any]] = []  # namespace, name, and what TensorFlow has there
