@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from ... import arguments, eager, errors
 from ...spec import Op
-from . import compat, tape, views
+from . import compat, nodes, tape, views
 from .gradients import tensor_ops
+from .taking_over import taken
 
 _TENSORS = (tf.Tensor, tf.Variable, tf.IndexedSlices, compat.AnyTensor)
 
@@ -35,6 +36,10 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _answered(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    if op.name in taken:
+        tensors = _all_tensors(op, values)
+        if nodes.serves(op, tensors):
+            return nodes.answer(op, tensors, attrs)
     return (_run_eagerly if tf.executing_eagerly() else _add_node)(op, values, attrs)
 
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ...eager.program import native
 from ...threads import set_num_threads
-from . import compat, taking_over
+from . import compat, nodes, taking_over
 
 _lock = threading.Lock()
 _done = False
@@ -48,14 +48,14 @@ def _register(beside_gpu: bool) -> None:
             f"TensorFlow {tf.__version__} on this system does not export {missing}: gradbag's kernels cannot take the "
             "place of its own. gradbag.tensorflow.patch() works without."
         )
+    found = {}
     leave_gpu = not beside_gpu and bool(tf.config.list_physical_devices("GPU"))
     for op in taking_over.candidates():
         kernels = taking_over.Registered(op)
         if kernels.has_ours:
             raise RuntimeError(f"another copy of gradbag in this process has kernels for {op.name} already")
         if not (leave_gpu and kernels.has_gpu):
-            for types in taking_over.served(op, kernels):
-                taking_over.add(op, types)
+            found[op.name] = {taking_over.add(op, types) for types in taking_over.served(op, kernels)}
     threads = tf.config.threading.get_intra_op_parallelism_threads()
     if threads:
         set_num_threads(threads)
@@ -67,6 +67,8 @@ def _register(beside_gpu: bool) -> None:
             f"TensorFlow {tf.__version__} still runs its own kernels for {', '.join(ignored)}: their priority means "
             "something else in this version"
         )
+    taking_over.taken.update(found)
+    nodes.register_gradients()
     if compat.clear_kernel_cache is None:
         warnings.warn(
             f"TensorFlow {tf.__version__} keeps kernels that it has run: call gradbag.tensorflow.install() first",

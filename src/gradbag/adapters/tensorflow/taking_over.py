@@ -23,6 +23,8 @@ from ...testing.cases import case_of
 from . import compat
 
 Types = dict[str, str]
+# The dtypes of the inputs of every op that TensorFlow has our kernels for; empty before they are installed.
+taken: dict[str, set[tuple[str, ...]]] = {}
 _MOST_STARRED = 6  # axes that a starred word stands for; calls with more are TensorFlow's
 
 
@@ -71,8 +73,8 @@ def served(op: Op, kernels: Registered) -> Iterator[Types]:
             yield types
 
 
-def add(op: Op, types: Types) -> None:
-    """Tell C++ about a kernel that is to be registered."""
+def add(op: Op, types: Types) -> tuple[str, ...]:
+    """Tell C++ about a kernel that is to be registered, and give the dtypes of its inputs."""
     names = [types.get(arg.dtype, arg.dtype) for arg in op.inputs]
     program = Program(op, names, native)
     assert program.fill is not None
@@ -94,6 +96,7 @@ def add(op: Op, types: Types) -> None:
         rules=program.rules_name if has_rules else "",
         forms=_forms(op),
     )
+    return tuple(names)
 
 
 def _item_size(name: str) -> int:
