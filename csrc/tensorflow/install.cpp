@@ -125,6 +125,11 @@ void bind_tensorflow(nb::module_& module) {
                 new (self) Value{type, std::move(shape), std::string(bytes.c_str(), bytes.size())};
             },
             "type"_a, "shape"_a, "bytes"_a);
+    nb::class_<Slots>(m, "Slots")
+        .def(nb::init<std::vector<std::pair<std::size_t, std::size_t>>,
+                      std::vector<std::pair<std::size_t, std::intptr_t>>, Places, std::vector<std::intptr_t>,
+                      Places, std::size_t>());
+    nb::class_<Kernels>(m, "Kernels").def(nb::init<Places, Places, std::string, std::string, nb::object>());
     nb::class_<OutputType>(m, "OutputType").def(nb::init<DataType, std::size_t>(), "type"_a, "item_size"_a);
     nb::class_<Form>(m, "Form").def(nb::init<Places, std::vector<int>, Slots, std::vector<Places>, Places>(),
                                     "axes"_a, "held"_a, "slots"_a, "outputs"_a, "narrow"_a);

@@ -86,7 +86,7 @@ def add(op: Op, types: Types) -> tuple[str, ...]:
         example=_example(op, types, names),
         item_sizes=list(map(_item_size, names)),
         outputs=[native.tensorflow.OutputType(_enum(name), _item_size(name)) for name in outputs],
-        kernels=native.Kernels(
+        kernels=native.tensorflow.Kernels(
             program.passes,
             program.counts,
             "" if program.plan is None else program.plan_name,
@@ -124,7 +124,9 @@ def _form(op: Op, starred: int) -> Any:
     held = {place: count(arg.contents) for place, arg in enumerate(op.inputs) if arg.contents is not None}
     layout = Layout(op, axes, held)
     of_outputs = {slot for slots in layout.outputs for slot in slots}
-    slots = native.Slots(layout.equal, layout.fixed, layout.natural, layout.constants, layout.scratch, layout.count)
+    slots = native.tensorflow.Slots(
+        layout.equal, layout.fixed, layout.natural, layout.constants, layout.scratch, layout.count
+    )
     return native.tensorflow.Form(
         axes,
         [held.get(place, -1) for place in range(len(axes))],
