@@ -45,7 +45,7 @@ void pause() {
 }
 
 std::atomic<void (*)()> interruption = nullptr;
-thread_local int uninterrupted = 0;  // how many ask for it
+GRADBAG_THREAD_LOCAL int uninterrupted = 0;  // how many ask for it
 
 // Thrown inside a chunk that is no longer wanted.
 struct Unwanted {};
