@@ -98,6 +98,10 @@ class Ops(Protocol):
         """0, 1, 2, ... as int64."""
         return self.Range(start=np.int64(0), limit=self._size(count), delta=np.int64(1))
 
+    def constant(self, array: Any) -> Any:
+        """A NumPy array that a rule has made."""
+        return array
+
     def ones(self, count: Any) -> Any:
         """As many ones, of int8."""
         return self.Fill(dims=self.Pack(values=[self._size(count)]), value=np.int8(1))
@@ -109,6 +113,18 @@ class Ops(Protocol):
     def take(self, values: Any, places: Any) -> Any:
         """The rows of an array at some places."""
         return self.GatherV2(params=values, indices=places, axis=np.int32(0))
+
+    def split(self, values: Any, lengths: Any, count: int) -> list[Any]:
+        """A vector cut into `count` pieces, whose lengths are numbers or a vector of int64."""
+        if isinstance(lengths, (list, tuple)):
+            lengths = np.array(lengths, np.int64)
+        ends = self.Cumsum(x=lengths, axis=np.int32(0), exclusive=True)
+        one = np.array([1], np.int64)
+
+        def at(vector: Any, place: int) -> Any:
+            return self.Slice(input=vector, begin=np.array([place], np.int64), size=one)
+
+        return [self.Slice(input=values, begin=at(ends, k), size=at(lengths, k)) for k in range(count)]
 
     def nonzero(self, marks: Any) -> Any:
         """Where a vector is not zero."""

@@ -6,10 +6,13 @@ A call has one flat list of inputs and one of outputs. What a caller sees is gro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from . import errors
+from .dims import MEMBER
 
 if TYPE_CHECKING:
     from .spec import Arg
@@ -34,7 +37,8 @@ class Lists:
         """The declared input of each of `count` arrays: lists of inputs take as many as the others leave."""
         if not self.lists:
             return self.inputs
-        return tuple(arg for arg in self.inputs for _ in range(self.list_length(count) if arg.many else 1))
+        length = self.list_length(count)
+        return tuple(a for arg in self.inputs for a in (_members(arg, length) if arg.many else (arg,)))
 
     def takes(self, count: int) -> bool:
         """Whether a call can have so many arrays, optional ones that are left out among them."""
@@ -121,6 +125,14 @@ class Lists:
     def _output_length(self, count: int) -> int:
         lists = len(self.output_lists)
         return (count - len(self.outputs)) // lists + 1 if lists else 1
+
+
+@lru_cache(maxsize=1024)
+def _members(arg: Arg, count: int) -> tuple[Arg, ...]:
+    """The members of a list of inputs, each with words of its own where the declaration says so."""
+    if MEMBER not in arg.shape:
+        return (arg,) * count
+    return tuple(replace(arg, shape=arg.shape.replace(MEMBER, f"{MEMBER}{k}")) for k in range(count))
 
 
 def _flat(args: Sequence[Arg], values: Sequence[Any]) -> list[Any]:

@@ -80,25 +80,39 @@ def example_call(op: Op) -> str:
 
 def example_before(op: Op) -> list[str]:
     """What must be there before the example: the arrays that it changes."""
-    return [
-        f"{name} = np.array({op.example.inputs[name]!r}, np.{_example_array(op, name).dtype})"
-        for name in op.example.after
-    ]
+    lines = []
+    for name in op.example.after:
+        value, arrays = op.example.inputs[name], _example_arrays(op, name)
+        members = zip(_members(op, name, value), arrays, strict=True)
+        made = [f"np.array({one!r}, np.{array.dtype})" for one, array in members]
+        whole = f"[{', '.join(made)}]" if _is_list(op, name) else made[0]
+        lines.append(f"{name} = {whole}")
+    return lines
 
 
 def example_after(op: Op) -> list[str]:
     """The arrays that the example has changed: their names, and what Python would print."""
-    return [
-        line
-        for name, value in op.example.after.items()
-        for line in (f">>> {name}", show(np.asarray(value, _example_array(op, name).dtype)))
-    ]
+    lines = []
+    for name, value in op.example.after.items():
+        arrays = zip(_members(op, name, value), _example_arrays(op, name), strict=True)
+        found = [np.asarray(one, array.dtype) for one, array in arrays]
+        lines += [f">>> {name}", show(found if _is_list(op, name) else found[0])]
+    return lines
 
 
-def _example_array(op: Op, name: str) -> Any:
+def _is_list(op: Op, name: str) -> bool:
+    return op.inputs[op.input_names.index(name)].many
+
+
+def _members(op: Op, name: str, value: Any) -> list[Any]:
+    return list(value) if _is_list(op, name) else [value]
+
+
+def _example_arrays(op: Op, name: str) -> list[Any]:
+    """The arrays of an input in the example: one, or those of a list."""
     given = op.example.inputs
     arrays = arguments.to_arrays(op, op.flat([given.get(n) for n in op.input_names]))
-    return op.grouped(arrays)[op.input_names.index(name)]
+    return _members(op, name, op.grouped(arrays)[op.input_names.index(name)])
 
 
 def example_answer(op: Op) -> str:

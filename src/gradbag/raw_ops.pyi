@@ -246,6 +246,61 @@ def RaggedFillEmptyRowsGrad(
 ) -> _RaggedFillEmptyRowsGrad:
     """The gradient of RaggedFillEmptyRows: entries get theirs back, the default gets the sum of the rest."""
 
+def GroupedEmbeddingBag(
+    *,
+    tables: Sequence[ArrayLike],
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    combiner: str = 'mean',
+    sparse_gradient: bool = False,
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> NDArray[Any]:
+    """Look up bags of ids in many tables at once; the combined rows of all features stand side by side."""
+
+def GroupedEmbeddingBagDenseGrad(
+    *,
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    table_shapes: int | Sequence[int],
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> NDArray[Any]:
+    """The gradients of the tables of GroupedEmbeddingBag, in one vector: those of EmbeddingBag, table after table."""
+
+class _GroupedEmbeddingBagGrad(NamedTuple):
+    output: NDArray[Any]
+    sorted_unique_indices: NDArray[Any]
+    counts: NDArray[Any]
+
+def GroupedEmbeddingBagGrad(
+    *,
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    table_shapes: int | Sequence[int],
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> _GroupedEmbeddingBagGrad:
+    """The compact gradients of the tables of GroupedEmbeddingBag: the rows that some entry picked, and which."""
+
+def GroupedEmbeddingBagWeightsGrad(
+    *,
+    grad: ArrayLike,
+    tables: Sequence[ArrayLike],
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> NDArray[Any]:
+    """What the weights of sums of rows get: the inner product of each entry's row and its bag's gradient."""
+
 def RowSgd(
     *,
     table: NDArray[Any],
@@ -600,6 +655,203 @@ def RowDecay(
     name: str | None = None,
 ) -> None:
     """Make up for the decay that rows have missed since they were last looked at, in place, each row once."""
+
+def GroupedEmbeddingBagSgdStep(
+    *,
+    tables: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagMomentumStep(
+    *,
+    tables: NDArray[Any],
+    momentum_buffer: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    momentum: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    nesterov: bool = False,
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagAdagradStep(
+    *,
+    tables: NDArray[Any],
+    accumulator: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagRowWiseAdagradStep(
+    *,
+    tables: NDArray[Any],
+    accumulator: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagAdamStep(
+    *,
+    tables: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagRowWiseAdamStep(
+    *,
+    tables: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagCountedAdamStep(
+    *,
+    tables: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    steps: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagRowWiseCountedAdamStep(
+    *,
+    tables: NDArray[Any],
+    mean: NDArray[Any],
+    square: NDArray[Any],
+    steps: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    beta1: ArrayLike,
+    beta2: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagRmsPropStep(
+    *,
+    tables: NDArray[Any],
+    square: NDArray[Any],
+    momentum_buffer: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    rho: ArrayLike,
+    momentum: ArrayLike,
+    epsilon: ArrayLike,
+    l2: ArrayLike | None = None,
+    decay: ArrayLike | None = None,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
+
+def GroupedEmbeddingBagFtrlStep(
+    *,
+    tables: NDArray[Any],
+    accumulator: NDArray[Any],
+    linear: NDArray[Any],
+    grad: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    weights: ArrayLike | None = None,
+    learning_rate: ArrayLike,
+    l1: ArrayLike,
+    l2_strength: ArrayLike,
+    l2_shrinkage: ArrayLike,
+    combiner: str = 'mean',
+    feature_tables: int | Sequence[int] = (),
+    name: str | None = None,
+) -> None:
+    """Move the rows of many tables that bags have picked, in place; g is a row's gradient, as in GroupedEmbeddingBagGrad."""
 
 def SparseSegmentSum(
     *,

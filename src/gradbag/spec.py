@@ -370,6 +370,15 @@ class Op(Lists):
             outlines[key] = outline
         return outline, alone
 
+    def ruled_sizes(
+        self, shapes: Sequence[Sequence[Size] | None], names: Sequence[str | None], attrs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The sizes of the counted words as the rule about shapes tells them, None where only the data does."""
+        sizes: Sizes = {}
+        for arg, (shape, _) in zip(self.outputs, self.infer(shapes, names, None, attrs), strict=True):
+            arg.dims.bind(shape, sizes)
+        return {word: sizes.get(word) for word in self.counted_words}
+
     # ------------------------------------------------------------------ details
     def output_types(self, args: Sequence[Arg], bound: Mapping[str, str], names: Sequence[str | None]) -> list[str]:
         """The dtype of each flat output: that of its type variable, or of the input that stands beside it in a list."""

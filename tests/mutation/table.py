@@ -81,6 +81,16 @@ MUTANTS: dict[str, list[Edit]] = {
         ("dot bag", "", "", "all entries belong to the first bag"),
         ("dot inputs", "2, 3", "1, 3", "faults of ids are told about the table"),
     ],
+    "grouped_bags": [
+        ("next columns", "", "", "all features write the first columns"),
+        (
+            "feature end",
+            "bags.first_bag(feature + 1)",
+            "last",
+            "what begins in one table goes on in it",
+        ),
+        ("grad feature", "bag / bags.bags_of_feature", "0 * bag", "all features get the gradient of the first"),
+    ],
     "bag_max": [
         ("empty maximum", "", "", "empty bags are not cleared"),
         ("first of equals", "> best", ">= best", "the last of equals wins"),
@@ -91,6 +101,7 @@ MUTANTS: dict[str, list[Edit]] = {
         ("stepped row", "rows,", "rows + 1,", "one index too many is allowed"),
         ("stepped share", "bags.end(bag) - bags.begin(bag)", "1", "bags are not divided by their size"),
         ("decayed", "", "", "rows that have decayed grow again"),
+        ("step inputs", "input + 1", "input", "faults of offsets are told about the ids"),
     ],
     "fill_empty_rows": [
         ("column", "fault_column", "-1", "faults do not name the column"),

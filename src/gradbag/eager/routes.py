@@ -165,6 +165,10 @@ def _sizes(op: Op, route: Route, arrays: Sequence[Array | None], attrs: dict[str
         raise errors.changed(op.name)
     if op.check_rule is not None:
         op.bound(op.check_rule, attrs)(*arrays)
+    if op.shape_rule is not None:  # it refuses what does not go together, too
+        names = [None if a is None else dtypes.name_of(a.dtype) for a in arrays]
+        ruled = op.ruled_sizes([None if a is None else a.shape for a in arrays], names, attrs)
+        sizes.extend(ruled.values() if route.program.plan is None else ())
     return sizes
 
 
@@ -225,6 +229,13 @@ def _no_room(op: Op, arrays: Sequence[Array | None]) -> errors.ResourceExhausted
 
 
 def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:
+    return fault_of(op, program.passed_names, found)
+
+
+def fault_of(op: Op, names: Sequence[str], found: tuple[Any, ...]) -> errors.Fault:
+    """What a kernel has found, of the inputs of these names; where a vector has a column, that is a feature."""
     kind, place, position, column, value, low, high = found
-    where = (position,) if column < 0 else (position, column)
-    return errors.Fault(kind, program.passed_names[place], where, value, low, high)
+    of_feature = column >= 0 and len(op.inputs[op.input_names.index(names[place])].dims.terms) == 1
+    where = (position,) if column < 0 or of_feature else (position, column)
+    hint = f"the rows of the table of feature {column}" if of_feature else ""
+    return errors.Fault(kind, names[place], where, value, low, high, hint)

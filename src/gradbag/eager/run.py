@@ -17,7 +17,7 @@ from . import prepared
 from .body import run_body
 from .out import Out, overlap
 from .program import native
-from .routes import Route, known_route, route_for, run_native
+from .routes import Route, fault_of, known_route, route_for, run_native
 
 Array = np.ndarray[Any, Any]
 _WRITEABLE = 0x501  # NumPy's flags for C-contiguous, aligned and writeable
@@ -86,10 +86,8 @@ def functional(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Arr
 
 def refusal(op: Op, found: tuple[Any, ...]) -> errors.InvalidArgumentError:
     """What to say of the fault that a kernel has found, for a caller that has called it without `run`."""
-    kind, place, position, column, value, low, high = found
     assert op.kernel is not None
-    where = (position,) if column < 0 else (position, column)
-    return _named(op, errors.Fault(kind, (op.kernel.passes or op.input_names)[place], where, value, low, high))
+    return _named(op, fault_of(op, op.kernel.passes or op.input_names, found))
 
 
 def _by_kernel(

@@ -6,7 +6,8 @@ goes the usual way, which alone has words for what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,10 @@ def made(
         return before
     check = None if op.check_rule is None else op.bound(op.check_rule, attrs)
     counts = None if op.size_rule is None or program.plan is not None else op.bound(op.size_rule, attrs)
+    if op.shape_rule is not None and program.plan is None:
+        counts = _ruled(op, names, attrs)
+    elif op.shape_rule is not None:
+        check = _ruled(op, names, attrs)
     ruled = check is not None or counts is not None  # a rule wants to see arrays
     inputs: list[tuple[Any, ...]] = []
     args = op.flat_inputs(len(arrays))
@@ -64,7 +69,26 @@ def made(
     return shortcuts
 
 
+def _ruled(op: Op, names: Sequence[str | None], attrs: dict[str, Any]) -> Callable[..., dict[str, Any]]:
+    """The rule about shapes as one that counts, of arrays; what it says of some shapes it need not say again."""
+
+    @lru_cache(maxsize=64)
+    def sizes(*shapes: Any) -> dict[str, Any]:
+        try:
+            return op.ruled_sizes(shapes, names, attrs)
+        except errors.Error:  # told in words by the usual way
+            raise errors.Fault("shape", op.input_names[0]) from None
+
+    return lambda *arrays: sizes(*[None if a is None else a.shape for a in arrays])
+
+
 def settings(op: Op, attrs: dict[str, Any]) -> tuple[Any, ...]:
-    """The settings of an op's kernel in a call."""
+    """The settings of an op's kernel in a call; lists of numbers are a text, with a space behind each."""
     assert op.kernel is not None
-    return (*op.kernel.fixed, *[attrs[name] for name in op.kernel.settings])
+    given = [attrs[name] for name in op.kernel.settings]
+    return (*op.kernel.fixed, *[_text(value) if isinstance(value, tuple) else value for value in given])
+
+
+@lru_cache(maxsize=1024)
+def _text(numbers: tuple[int, ...]) -> str:
+    return "".join(f"{number} " for number in numbers)

@@ -161,6 +161,7 @@ def _schema(op: Op, by_size: bool) -> str:
         if attr.kind not in _ATTRS:
             raise errors.UnsupportedTypeError(f"{op.name}: PyTorch has no {attr.kind} for the attribute {attr.name}")
         default = f'"{attr.default}"' if isinstance(attr.default, str) else attr.default
+        default = list(default) if isinstance(default, tuple) else default
         inputs.append(f"{_ATTRS[attr.kind]} {attr.name}" + ("" if attr.name in op.required_attrs else f"={default}"))
     outputs = ", ".join("Tensor[]" if arg.many else "Tensor" for arg in op.outputs)
     return f"({', '.join(inputs)}) -> {outputs if len(op.outputs) == 1 else f'({outputs})'}"
@@ -192,7 +193,10 @@ def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], A
                 arrays[place] = views.to_array(op, op.flat_inputs(len(arrays))[place], value)
         for place, dtype in vectors:
             arrays[place] = np.array(arrays[place], dtype)
-        attrs = {**defaults, **dict(zip(names, settings, strict=False))} if settings else defaults
+        attrs = defaults
+        if settings:  # of which the dispatcher has made lists where they were tuples
+            given_attrs = [tuple(value) if type(value) is list else value for value in settings]
+            attrs = {**defaults, **dict(zip(names, given_attrs, strict=False))}
         answer = eager.shortcut(op, arrays, attrs)
         if answer is NotImplemented:
             answer = eager.answer(op, arrays, attrs)
