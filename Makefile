@@ -3,12 +3,14 @@
 #   make test PYTHON=python3.13 VENV=.venv313     another Python, beside the first
 #   make run FOLDER=~/pages                       the studio on another folder
 #   make example FRAMEWORK=torch                  train the recommender in PyTorch, or jax
+#   make fuzz MINUTES=60                          fuzz for an hour
 
 PYTHON ?= python3
 VENV = .venv
 PYTEST_ARGS ?=
 FOLDER ?= pages
 FRAMEWORK ?= numpy
+MINUTES ?= 5
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -17,7 +19,8 @@ PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
 FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/frameworks
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
-CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
+# With fresh memory filled with rubbish, an output byte that nobody wrote shows.
+CORE_SUITE := MALLOC_PERTURB_=165 $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 STUDIO_PAGE := src/gradbag/studio/static/index.html
@@ -93,18 +96,20 @@ bench-training: $(STAMPS)/package $(STAMPS)/torch $(STAMPS)/example ## Measure a
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run every test: with TensorFlow, PyTorch and JAX, and in a browser
-	$(CORE_SUITE) $(PYTEST_ARGS)
+test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STAMPS)/web-modules ## Run the tests that a change needs: the core, and TensorFlow, PyTorch and JAX
+	$(CORE_SUITE) -m "not slow" $(PYTEST_ARGS)
 	$(NPM) test
 	$(PYTEST) tests/tensorflow -m "not slow" $(PYTEST_ARGS)
 	$(PYTEST) tests/native -m "not slow" $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
+
+.PHONY: test-more
+test-more: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run the rest: what is slow, between frameworks, in a browser, or hostile
+	$(CORE_SUITE) -m slow $(PYTEST_ARGS)
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
 	$(PYTEST) tests/browser $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
-	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
-	MALLOC_PERTURB_=165 $(CORE_SUITE) --ignore=tests/studio $(PYTEST_ARGS)
 
 .PHONY: test-core
 test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (a few minutes, no TensorFlow)
@@ -153,6 +158,18 @@ test-sanitizers: $(STAMPS)/build ## Run the kernels under the address and undefi
 	build/sanitizers/kernels_test
 	GRADBAG_SIMD=baseline build/sanitizers/kernels_test
 
+.PHONY: fuzz
+fuzz: $(STAMPS)/package $(STAMPS)/test-core ## Draw calls, files, pages and requests for MINUTES; what goes wrong is kept as a case
+	$(BIN)/python tests/fuzz/run.py $(MINUTES)
+
+.PHONY: audit
+audit: $(STAMPS)/package $(STAMPS)/audit ## Look for known vulnerabilities in what gradbag brings along
+	$(BIN)/pip-audit --skip-editable
+
+.PHONY: licences
+licences: $(STAMPS)/package ## Check that all that gradbag brings along has a free licence
+	$(BIN)/python packaging/licences.py
+
 .PHONY: test-mutation
 test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose, ten minutes long; the tests must notice
 	$(BIN)/python tests/mutation/run.py
@@ -185,9 +202,26 @@ stubs: $(STAMPS)/package ## Write the generated files anew: type stubs, parts of
 screenshots: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STUDIO_PAGE) ## Take the pictures of the studio in docs/studio anew
 	$(BIN)/python tests/browser/screenshots.py
 
+.PHONY: docs
+docs: $(STAMPS)/package $(STAMPS)/docs ## Build the documentation site in build/site; its code is executed, a warning is an error
+	$(BIN)/python docs/site/prepare.py build/site-sources
+	$(BIN)/python -m sphinx -W --keep-going -q -b html build/site-sources build/site
+
 .PHONY: wheel
-wheel: $(STAMPS)/build $(STUDIO_PAGE) ## Build a wheel in dist, the studio's page included
-	$(PIP) wheel -q --no-deps --wheel-dir dist .
+wheel: $(STAMPS)/build $(STUDIO_PAGE) ## Build a wheel for this machine in dist, the studio's page included
+	GRADBAG_COMPILED=1 $(PIP) wheel -q --no-deps --wheel-dir dist .
+
+.PHONY: wheel-pure
+wheel-pure: $(STAMPS)/build $(STUDIO_PAGE) ## Build the wheel without compiled code, which pip takes where no other fits
+	GRADBAG_PURE=1 $(PIP) wheel -q --no-deps --no-build-isolation --wheel-dir dist .
+
+.PHONY: wheels
+wheels: $(STAMPS)/wheels wheel-pure ## Build and audit wheels for Linux on x86-64 and aarch64, and the one without compiled code
+	$(BIN)/python packaging/wheels.py dist
+
+.PHONY: sdist
+sdist: $(STAMPS)/wheels $(STUDIO_PAGE) ## Build the sdist in dist, the studio's page included
+	$(BIN)/python -m build -q --sdist --no-isolation .
 
 .PHONY: hooks
 hooks: $(STAMPS)/package $(STAMPS)/lint ## Check the changed files at every git commit
@@ -238,13 +272,15 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
-	@# PyTorch's own index has the build without a gigabyte of CUDA.
-	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group torch
+	@# PyTorch's own index has the build without a gigabyte of CUDA. It is asked for that alone: where it cannot be
+	@# reached, each package that PyTorch needs would be waited for.
+	$(PIP) install -q --no-deps --retries 1 --index-url https://download.pytorch.org/whl/cpu --group torch || true
+	$(PIP) install -q --group torch
 	@touch $@
 
 # TorchRec asks for FBGEMM with CUDA, but is content with the one for processors.
 $(STAMPS)/fbgemm: pyproject.toml $(STAMPS)/torch
-	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group fbgemm
+	$(PIP) install -q --group fbgemm
 	$(PIP) install -q --no-deps torchrec==1.8.0
 	@touch $@
 
@@ -282,6 +318,18 @@ $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
 $(STAMPS)/limit: CMakeLists.txt $(CPP_FILES) $(STAMPS)/build
 	$(BIN)/cmake -S . -B build/benchmarks -DGRADBAG_BUILD_BENCHMARKS=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null
 	$(BIN)/cmake --build build/benchmarks --target limit --parallel 2 >/dev/null
+	@touch $@
+
+$(STAMPS)/wheels: pyproject.toml $(STAMPS)/build
+	$(PIP) install -q --group wheels
+	@touch $@
+
+$(STAMPS)/docs: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group docs
+	@touch $@
+
+$(STAMPS)/audit: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group audit
 	@touch $@
 
 $(STAMPS)/lint: pyproject.toml $(STAMPS)/venv

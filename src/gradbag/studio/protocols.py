@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import h11
@@ -44,10 +45,9 @@ def http_protocol(seconds: float) -> type[H11Protocol]:
 
 
 class EventsProtocol(WebSocketsSansIOProtocol):  # type: ignore[misc]
-    """WebSockets as uvicorn has them, but text that is no text ends the connection and not in a traceback."""
+    """WebSockets as uvicorn has them; text that is none ends the connection, which is no error to be logged."""
 
-    def data_received(self, data: bytes) -> None:
-        try:
-            super().data_received(data)
-        except UnicodeDecodeError:
-            self.transport.close()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.logger = logging.getLogger("gradbag.studio.sockets")
+        self.logger.disabled = True

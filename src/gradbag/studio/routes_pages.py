@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import msgspec
@@ -70,7 +71,9 @@ def question(kind: str, wanted: type) -> Any:
     async def answer(request: Request) -> Response:
         studio = studio_of(request)
         asked = await read(request, wanted, studio.limits.body)
-        fields = {name: value for name, value in vars(asked).items() if name not in ("page", "path")}
+        # Not by `vars`: what a request leaves out stands in the class.
+        fields = {one.name: getattr(asked, one.name) for one in dataclass_fields(wanted)}
+        fields = {name: value for name, value in fields.items() if name not in ("page", "path")}
         async with studio.asking:  # one at a time: what nobody waits for any more is not worked out
             if await request.is_disconnected():
                 return Response(status_code=204)
