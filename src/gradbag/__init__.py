@@ -18,7 +18,7 @@ from .table import FileTable, GrowingTable, QuantizedTable, Table, lookup_many, 
 from .threads import get_num_threads, set_num_threads
 from .vocabulary import Vocabulary
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Bag",
     "Bags",
