@@ -251,7 +251,10 @@ class Op(Lists):
             return ()
         counted = set(self.counted_words)
         if counted and self.size_rule is not None:
-            sizes = self.size_rule(*[np.asarray(value) for value in self.example.inputs.values()])
+            given = self.example.inputs
+            settings = {attr.name: given.get(attr.name, attr.default) for attr in self.attrs}
+            inputs = [np.asarray(value) for name, value in given.items() if name not in settings]
+            sizes = self.bound(self.size_rule, settings)(*inputs)
             counted = {word for word, size in sizes.items() if isinstance(size, AtLeast)}
         return tuple(a.name for a in self.outputs if counted.isdisjoint(a.dims.words))
 
