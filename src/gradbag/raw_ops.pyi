@@ -997,6 +997,36 @@ def SparseSegmentSqrtNGradV2(
 ) -> _SparseSegmentSqrtNGradV2:
     """The compact gradient of SparseSegmentSqrtN: only the rows that some entry picked, and which rows those are."""
 
+def ShardKeys(
+    *,
+    ids: ArrayLike,
+    num_rows: int,
+    num_pieces: int,
+    strategy: str = 'mod',
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Number the rows of a table that is cut into pieces, piece after piece; the first pieces may have a row more."""
+
+class _RouteBags(NamedTuple):
+    rows: NDArray[Any]
+    order: NDArray[Any]
+    splits: NDArray[Any]
+    bags: NDArray[Any]
+    lengths: NDArray[Any]
+    pairs: NDArray[Any]
+
+def RouteBags(
+    *,
+    keys: ArrayLike,
+    offsets: ArrayLike,
+    starts: ArrayLike,
+    num_rows: int,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _RouteBags:
+    """Bring the entries of bags to the shards of a table that have their rows."""
+
 class _SparseSlice(NamedTuple):
     output_indices: NDArray[Any]
     output_values: NDArray[Any]
@@ -1024,6 +1054,19 @@ def SparseSliceGrad(
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""
+
+class _SortedUnique(NamedTuple):
+    output: NDArray[Any]
+    inverse: NDArray[Any]
+    counts: NDArray[Any]
+
+def SortedUnique(
+    *,
+    ids: ArrayLike,
+    name: str | None = None,
+    out: Sequence[NDArray[Any] | None] | None = None,
+) -> _SortedUnique:
+    """Find the numbers that occur, in ascending order, which of them each entry is, and how often each occurs."""
 
 def Conj(
     *,
