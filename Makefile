@@ -17,7 +17,7 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
-FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/frameworks
+FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/frameworks tests/distributed
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
 # With fresh memory filled with rubbish, an output byte that nobody wrote shows.
 CORE_SUITE := MALLOC_PERTURB_=165 $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
@@ -108,6 +108,7 @@ test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STAMPS)/web-modules 
 test-more: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run the rest: what is slow, between frameworks, in a browser, or hostile
 	$(CORE_SUITE) -m slow $(PYTEST_ARGS)
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
+	$(PYTEST) tests/distributed $(PYTEST_ARGS)
 	$(PYTEST) tests/browser $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
 
@@ -134,6 +135,10 @@ test-jax: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/jax ## Check the ops i
 .PHONY: test-frameworks
 test-frameworks: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) ## Compare the frameworks with each other, and execute docs/migration.md
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
+
+.PHONY: test-distributed
+test-distributed: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Spread tables over processes, on loopback: one to four give the same bits
+	$(PYTEST) tests/distributed $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory

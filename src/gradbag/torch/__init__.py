@@ -1,5 +1,6 @@
 """gradbag for PyTorch: `EmbeddingBag`, `GroupedEmbeddingBag`, `functional` and slicing of sparse tensors.
 
+`ShardedEmbeddingBag` spreads a table over the ranks of a process group.
 `gradbag.raw_ops` and the friendly functions take tensors without this module.
 """
 
@@ -11,3 +12,6 @@ from .patching import patch, patched
 from .slicing import slice
 
 __all__ = ["EmbeddingBag", "GroupedEmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
+__all__ = ["EmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
+from .sharded import ShardedEmbeddingBag, ShardedEmbeddingBags
+__all__ = ["EmbeddingBag", "ShardedEmbeddingBag", "ShardedEmbeddingBags", "functional", "optim", "slice"]

@@ -1,0 +1,64 @@
+"""Tables that are spread over processes; PyTorch must be installed. The engines are started here, on loopback."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+RANKS = 4
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if FOLDER in item.path.parents:
+            item.add_marker(pytest.mark.torch)
+
+
+def free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def start(program: str, rank: int, size: int, port: int, *arguments: object) -> subprocess.Popen[bytes]:
+    settings = {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(size),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "GLOO_SOCKET_IFNAME": "lo",
+        "GRADBAG_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, str(FOLDER / program), *map(str, arguments)]
+    return subprocess.Popen(command, env={**os.environ, **settings}, stderr=subprocess.PIPE)
+
+
+def finish(ranks: list[subprocess.Popen[bytes]], limit: float) -> list[int]:
+    """The exit codes; who has not ended within the limit is a test that hangs."""
+    try:
+        for rank in ranks:
+            _, told = rank.communicate(timeout=limit)
+            if rank.returncode > 0:
+                sys.stderr.write(told.decode())
+    finally:
+        for rank in ranks:
+            rank.kill()
+    return [rank.returncode for rank in ranks]
+
+
+@pytest.fixture(scope="session")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
+    """What every rank of four has written down, for each of the cases of `program.py`."""
+    folder = tmp_path_factory.mktemp("ranks")
+    port = free_port()
+    ranks = [start("program.py", rank, RANKS, port, folder) for rank in range(RANKS)]
+    assert finish(ranks, 240) == [0] * RANKS
+    return [pickle.loads((folder / f"{rank}").read_bytes()) for rank in range(RANKS)]  # noqa: S301  # just written
