@@ -84,7 +84,7 @@ def one_process(case: Case):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("case", cases(), ids=lambda case: "-".join(map(str, case)))
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: "-".join(map(str, case)))
 def test_ranks_equal_one_process(found, case, size):
     want = one_process(case._replace(strategy="mod", skips=False))
     splits = np.append(want["bags"].offsets, len(want["bags"].ids))

@@ -3,6 +3,7 @@
 All of it is NumPy and kernels; `gradbag.torch.ShardedEmbeddingBag` and `gradbag.ray.ShardedTable` run it on engines.
 """
 
+from . import checkpoint
 from .exchange import Entries, Feature, Part, Prepared, Wire, look_up, send_back
 from .plan import ShardPlan
 from .pooling import bag_gradient, divided, finish, owner_gradient, partial_sums, pool
@@ -21,6 +22,7 @@ __all__ = [
     "Traffic",
     "Wire",
     "bag_gradient",
+    "checkpoint",
     "divided",
     "finish",
     "look_up",

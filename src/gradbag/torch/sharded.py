@@ -18,6 +18,8 @@ from ..optim import Optimizer
 from ..sharding import Feature, Prepared, ShardPlan, shard_table
 from ..sharding.rows import beginning
 from ..table.beginnings import Init
+from ..whole_files import AnyPath
+from . import sharded_files
 from .entries import entries_of
 from .sharded_steps import NAME, Call, LookUp
 from .wire import GroupWire
@@ -96,6 +98,8 @@ class ShardedEmbeddingBag(nn.Module):  # type: ignore[misc]
             begin = beginning(self.plan, self.wire.rank, init, seed, self._kept)
             rows = begin(np.arange(self.plan.size(self.wire.rank)), embedding_dim)
             self.weight = nn.Parameter(to_tensor(rows))
+        self.moves = 0  # how many gradients the rows have had
+        self.moved_at = np.zeros(self.plan.size(self.wire.rank), np.int32)  # the last of them, of each row
 
     # ------------------------------------------------------------------ look-ups
     def feature(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> tuple[Any, Any]:
@@ -140,6 +144,32 @@ class ShardedEmbeddingBag(nn.Module):  # type: ignore[misc]
         assert self.table is not None
         return self.table.read(np.arange(self.table.rows)).astype(self._kept, copy=False)
 
+    def mark(self, rows: Any) -> None:
+        """Note that rows of this rank have had a gradient."""
+        self.moves += 1
+        self.moved_at[rows] = self.moves
+
+    def rows_since(self, moves: int, own: bool = False) -> Any:
+        """The rows of this rank that have had a gradient after so many, by their numbers in the whole table.
+
+        With `own` by their numbers on this rank.
+        """
+        rows = np.flatnonzero(self.moved_at > moves)
+        return rows if own else self.plan.ids(self.wire.rank, rows)
+
+    # ------------------------------------------------------------------ checkpoints
+    def save(self, folder: AnyPath, step: int, *, since: int | None = None, optimizer: Any = None) -> None:
+        """Write a checkpoint into a folder that all ranks see; it is there when all have come back, or not at all.
+
+        With `since`, the step of a checkpoint that is there, only rows that have had a gradient after it are written,
+        and both are needed from then on. An `optimizer` of `gradbag.torch.optim` has its states saved beside the rows.
+        """
+        sharded_files.save(self, folder, step, since, optimizer)
+
+    def load(self, folder: AnyPath, step: int | None = None, *, optimizer: Any = None) -> int:
+        """Return to a checkpoint, or to the newest, of whatever number of ranks; gives its step."""
+        return sharded_files.load(self, folder, step, optimizer)
+
     def extra_repr(self) -> str:
         plan, rank = self.plan, self.wire.rank
         own = f"rank {rank} of {plan.num_shards} has {plan.size(rank)} rows"
@@ -179,7 +209,7 @@ class ShardedEmbeddingBags(nn.Module):  # type: ignore[misc]
 
 
 def look_up_all(wire: GroupWire, layers: list[Any], ready: Ready) -> Any:
-    call = Call(wire, ready.prepared, [layer.table for layer in layers])
+    call = Call(wire, ready.prepared, layers)
     tables = [layer._rows() if ready.prepared.training else layer._rows().detach() for layer in layers]
     return LookUp.apply(call, *tables, *ready.weights)
 

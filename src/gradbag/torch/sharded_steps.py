@@ -18,15 +18,20 @@ NAME = "ShardedEmbeddingBag"
 
 
 class Call(NamedTuple):
-    """A batch on its way: who carries it, what is asked, and the tables that make their step in backward, or None."""
+    """A batch on its way: who carries it, what is asked, and the layers whose rows are looked up."""
 
     wire: GroupWire
     prepared: Prepared
-    tables: list[Any]
+    layers: list[Any]
 
     @property
     def size(self) -> int:
-        return len(self.tables)
+        return len(self.layers)
+
+    @property
+    def tables(self) -> list[Any]:
+        """Those that make their step in backward, or None."""
+        return [layer.table for layer in self.layers]
 
 
 def array_of(tensor: Any) -> Any:
@@ -67,15 +72,20 @@ class LookUp(torch.autograd.Function):  # type: ignore[misc]
             of_tables = Scatter.apply(call, [len(table) for table in tables], *grads, *weights)
             return None, *of_tables, *of_weights
         entries = send_back(call.wire, call.prepared, [array_of(grad) for grad in grads])
-        of_tables = [_moved(call.tables[place], each, tables[place]) for place, each in enumerate(entries)]
+        of_tables = [_moved(call.layers[place], each, tables[place]) for place, each in enumerate(entries)]
         return None, *of_tables, *of_weights
 
 
-def _moved(table: Any, entries: Entries, like: Any) -> Any:
+def _moved(layer: Any, entries: Entries, like: Any) -> Any:
     """The sparse gradient of this rank's rows, or None where they have moved already."""
-    if table is not None:
-        table.step(entries.bags(), entries.grads, combiner="sum")
+    layer.mark(entries.rows)
+    if layer.table is not None:
+        layer.table.step(entries.bags(), entries.grads, combiner="sum")
         return None
+    return _gradient(entries, like)
+
+
+def _gradient(entries: Entries, like: Any) -> Any:
     touched, gradient = entries.gradient(len(like))
     places = torch.from_numpy(np.asarray(touched, np.int64))[None]
     values = to_tensor(gradient).to(like.dtype)
@@ -126,7 +136,7 @@ class Scatter(torch.autograd.Function):  # type: ignore[misc]
         grads = tensors[: call.size]
         entries = send_back(call.wire, call.prepared, [array_of(grad) for grad in grads])
         return tuple(
-            _moved(None, each, grad.new_empty((size, grad.shape[1]))).to_dense()
+            _gradient(each, grad.new_empty((size, grad.shape[1]))).to_dense()
             for each, grad, size in zip(entries, grads, sizes, strict=True)
         )
 
