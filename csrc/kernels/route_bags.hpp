@@ -56,7 +56,7 @@ class ShardSearch {
     std::size_t operator()(std::int64_t key) const {
         const std::size_t last = starts_.size() - 1;
         std::size_t shard = std::min(static_cast<std::size_t>(static_cast<double>(key) * scale_), last);
-        while (starts_[shard] > key) --shard;
+        while (starts_[shard] > key) --shard;  // mutant: guessed
         while (shard < last && starts_[shard + 1] <= key) ++shard;
         return shard;
     }
@@ -150,7 +150,7 @@ inline void route_bags(const Plan& plan, const RoutedBags& out) {
                     out.lengths[place.pairs++] = 0;
                 }
                 ++out.lengths[place.pairs - 1];
-                out.rows[place.entries] = work.keys[entry];
+                out.rows[place.entries] = work.keys[entry];  // mutant: routed
                 out.order[place.entries++] = static_cast<std::int64_t>(entry);
             }
         }

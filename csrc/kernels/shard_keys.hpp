@@ -41,7 +41,7 @@ class Shuffled {
         do {
             for (const Round& round : kRounds) {
                 number = ((number + round.added) * round.factor) & mask_;
-                number ^= number >> shift_;
+                number ^= number >> shift_;  // mutant: shuffled
             }
         } while (number >= count_);
         return number;
@@ -90,7 +90,7 @@ void shard_keys(std::int64_t num_rows, std::int64_t num_pieces, Strategy strateg
         fill([=](std::uint64_t id) {
             const std::uint32_t line = static_cast<std::uint32_t>(id) / few;
             const std::uint64_t piece = static_cast<std::uint32_t>(id) - line * few;
-            return piece * small + (piece < larger ? piece : larger) + line;
+            return piece * small + (piece < larger ? piece : larger) + line;  // mutant: larger pieces
         });
     } else {
         fill([=](std::uint64_t id) {

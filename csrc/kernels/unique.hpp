@@ -128,7 +128,7 @@ void sorted_unique(const Plan& plan, std::span<I> output, std::span<std::int64_t
                         counts[next] = static_cast<std::int64_t>(all.begins[next + 1] - all.begins[next]);
                         group = static_cast<std::int64_t>(next++);
                     }
-                    inverse[all.payloads[entry]] = group;
+                    inverse[all.payloads[entry]] = group;  // mutant: inverse
                 }
             });
         },

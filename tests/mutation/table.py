@@ -60,6 +60,15 @@ MUTANTS: dict[str, list[Edit]] = {
         ("digit", "pass", "0 * pass", "sorting looks at the lowest digit only"),
         ("grouped", "all.sorted", "!all.sorted", "not sorted"),
     ],
+    "unique": [
+        ("inverse", "= group", "= 0 * group", "all entries are the first number"),
+    ],
+    "sharding": [
+        ("shuffled", "number >> shift_", "0", "rows are shuffled another way"),
+        ("larger pieces", "piece < larger ? piece : larger", "0 * larger", "keys of two pieces meet"),
+        ("routed", "[entry]", "[0 * entry]", "all entries pick the first row"),
+        ("guessed", "", "", "the first guess of a shard stands"),
+    ],
     "bag_pack": [
         ("pruned", "id >= least", "id > least", "rows of id 0 are left out"),
         ("last bags", "pass_empty(bag_count_)", "", "empty bags after the last entry are not filled"),
