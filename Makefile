@@ -21,6 +21,7 @@ FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/fra
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
 # With fresh memory filled with rubbish, an output byte that nobody wrote shows.
 CORE_SUITE := MALLOC_PERTURB_=165 $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
+CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser --ignore=tests/ray tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 STUDIO_PAGE := src/gradbag/studio/static/index.html
@@ -139,6 +140,10 @@ test-frameworks: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) ## Compare 
 .PHONY: test-distributed
 test-distributed: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Spread tables over processes, on loopback: one to four give the same bits
 	$(PYTEST) tests/distributed $(PYTEST_ARGS)
+
+.PHONY: test-ray
+test-ray: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/ray ## Spread tables over actors of Ray, and kill some
+	$(PYTEST) tests/ray $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
@@ -287,6 +292,10 @@ $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
 $(STAMPS)/fbgemm: pyproject.toml $(STAMPS)/torch
 	$(PIP) install -q --group fbgemm
 	$(PIP) install -q --no-deps torchrec==1.8.0
+	@touch $@
+
+$(STAMPS)/ray: pyproject.toml $(STAMPS)/venv
+	$(PIP) install -q --group ray
 	@touch $@
 
 # RecBole's wheel carries the data: it comes without the packages that it would run with, and can be done without.
