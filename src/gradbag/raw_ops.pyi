@@ -1055,6 +1055,19 @@ def SparseSliceGrad(
 ) -> NDArray[Any]:
     """The gradient of SparseSlice: kept entries get theirs back, the others get zero."""
 
+def TreeBag(
+    *,
+    table: ArrayLike,
+    ids: ArrayLike,
+    offsets: ArrayLike,
+    pieces: ArrayLike,
+    weights: ArrayLike | None = None,
+    num_pieces: int,
+    name: str | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Add up the rows of each bag, piece by piece, and then the sums of pieces pairwise up to one."""
+
 class _SortedUnique(NamedTuple):
     output: NDArray[Any]
     inverse: NDArray[Any]

@@ -63,6 +63,9 @@ MUTANTS: dict[str, list[Edit]] = {
     "unique": [
         ("inverse", "= group", "= 0 * group", "all entries are the first number"),
     ],
+    "tree_bag": [
+        ("tree", "+=", "=", "of two pieces only one counts"),
+    ],
     "sharding": [
         ("shuffled", "number >> shift_", "0", "rows are shuffled another way"),
         ("larger pieces", "piece < larger ? piece : larger", "0 * larger", "keys of two pieces meet"),

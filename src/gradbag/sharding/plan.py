@@ -57,6 +57,12 @@ class ShardPlan:
         small, larger = divmod(self.num_rows, self.pieces)
         return piece * small + np.minimum(piece, larger)
 
+    def piece_of(self, keys: Array) -> Array:
+        """The piece that each key is in."""
+        small, larger = divmod(self.num_rows, self.pieces)
+        split = larger * (small + 1)
+        return np.where(keys < split, keys // (small + 1), larger + (keys - split) // max(small, 1))
+
     def pieces_of(self, shard: int) -> range:
         """The pieces that a shard has."""
         return range(self.pieces * shard // self.num_shards, self.pieces * (shard + 1) // self.num_shards)
@@ -86,9 +92,7 @@ class ShardPlan:
             return keys
         if self.strategy == "hash":
             return unshuffled(keys, self.num_rows)
-        small, larger = divmod(self.num_rows, self.pieces)
-        split = larger * (small + 1)
-        piece = np.where(keys < split, keys // (small + 1), larger + (keys - split) // max(small, 1))
+        piece = self.piece_of(keys)
         ids: Array = (keys - self.piece_start(piece)) * self.pieces + piece
         return ids
 

@@ -13,7 +13,7 @@ from ..ops.pooling import accumulator
 from ..table.batches import Block
 from .plan import Array, ShardPlan
 from .routes import BagRoute, RowRoute
-from .tree import climb, forest_of, leaves
+from .tree import forest_of
 
 
 def starts_of(lengths: Array) -> Array:
@@ -46,51 +46,31 @@ def _like(bags: Bags, rows: Array) -> Array | None:
 
 def pool_by_tree(rows: Array, route: RowRoute, plan: ShardPlan, keys: Array, bags: Bags) -> Array:
     """The numerators of bags, of rows that have come, as `finish` would have them of partial sums."""
-    sent = leaves(plan, keys, bags.offsets)
-    weights = None if bags.weights is None else bags.weights[sent.order].astype(rows.dtype, copy=False)
-    sums = _sums(rows, route.places[sent.order], starts_of(sent.lengths), weights)
-    pieces = np.repeat(np.arange(plan.pieces), sent.pairs)
-    return _rooted(sums, np.zeros(len(sums), np.int64), pieces, sent.bags, len(bags), plan)
+    return _tree(rows, route.places, bags.offsets, plan.piece_of(keys), _like(bags, rows), plan)
 
 
 def partial_sums(block: Block, plan: ShardPlan, shard: int, lengths: Array, weights: Array | None) -> Array:
     """What the owner of rows answers: the sum of each pair, by the tree. Nothing is divided here."""
-    table = block.values
-    if accumulator(table.dtype) != table.dtype:
-        wide = taken(table, block.ids).astype(accumulator(table.dtype))
-        block = block._replace(values=wide, ids=np.arange(len(block.ids)))
     rows = block.ids if block.rows is None else block.rows[block.ids]
-    offsets = starts_of(lengths)
-    pieces = plan.pieces_of(shard)
-    if len(pieces) == 1:
-        return _sums(block.values, block.ids, offsets, weights)
-    sent = leaves(plan, rows + plan.starts[shard], offsets)
-    parts = None if weights is None else weights[sent.order]
-    sums = _sums(block.values, block.ids[sent.order], starts_of(sent.lengths), parts)
-    piece = np.repeat(np.arange(plan.pieces), sent.pairs)
-    forest = forest_of(plan)
-    answer = np.empty((len(lengths), sums.shape[1]), sums.dtype)
-    for node in forest.nodes[forest.first[shard] : forest.first[shard + 1]]:
-        inside = (piece >> node.level) == node.number
-        own = sums if inside.all() else sums[inside]
-        zeros = np.zeros(len(own), np.int64)
-        found, names = climb(own, zeros, piece[inside], sent.bags[inside], len(lengths), node.level)
-        answer[names - node.number * len(lengths)] = found
-    return answer
+    table, ids = block.values, block.ids
+    if accumulator(table.dtype) != table.dtype:
+        table, ids = taken(table, ids).astype(accumulator(table.dtype)), np.arange(len(ids))
+    return _tree(table, ids, starts_of(lengths), plan.piece_of(rows + plan.starts[shard]), weights, plan)
 
 
 def finish(parts: Array, route: BagRoute, bags: Bags, plan: ShardPlan) -> Array:
     """The numerators of bags, of the partial sums of all shards, shard after shard."""
-    nodes = forest_of(plan).nodes
-    level, index = (np.array(column, np.int64)[route.nodes] for column in zip(*nodes, strict=True))
-    return _rooted(parts, level, index, route.bags, len(bags), plan)
+    leaf = np.array([node.number << node.level for node in forest_of(plan).nodes], np.int64)
+    order = np.argsort(route.bags, kind="stable")
+    offsets = starts_of(np.bincount(route.bags, minlength=len(bags)))
+    return _tree(parts, order, offsets, leaf[route.nodes[order]], None, plan)
 
 
-def _rooted(sums: Array, levels: Array, indices: Array, bags: Array, count: int, plan: ShardPlan) -> Array:
-    found, names = climb(sums, levels, indices, bags, count, forest_of(plan).height)
-    numerators = np.zeros((count, sums.shape[1]), sums.dtype)
-    numerators[names] = found
-    return numerators
+def _tree(table: Array, ids: Array, offsets: Array, pieces: Array, weights: Array | None, plan: ShardPlan) -> Array:
+    sums: Array = raw_ops.TreeBag(
+        table=table, ids=ids, offsets=offsets, pieces=pieces, weights=weights, num_pieces=plan.pieces
+    )
+    return sums
 
 
 def divided(numerators: Array, bags: Bags, combiner: str) -> Array:
