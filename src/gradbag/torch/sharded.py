@@ -16,6 +16,7 @@ from ..bags import Bags
 from ..ops.combiners import combiner_named
 from ..optim import Optimizer
 from ..sharding import Feature, Prepared, ShardPlan, shard_table
+from ..sharding.moves import Moves
 from ..sharding.rows import beginning
 from ..table.beginnings import Init
 from ..whole_files import AnyPath
@@ -98,8 +99,7 @@ class ShardedEmbeddingBag(nn.Module):  # type: ignore[misc]
             begin = beginning(self.plan, self.wire.rank, init, seed, self._kept)
             rows = begin(np.arange(self.plan.size(self.wire.rank)), embedding_dim)
             self.weight = nn.Parameter(to_tensor(rows))
-        self.moves = 0  # how many gradients the rows have had
-        self.moved_at = np.zeros(self.plan.size(self.wire.rank), np.int32)  # the last of them, of each row
+        self.moves = Moves()
 
     # ------------------------------------------------------------------ look-ups
     def feature(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> tuple[Any, Any]:
@@ -144,17 +144,12 @@ class ShardedEmbeddingBag(nn.Module):  # type: ignore[misc]
         assert self.table is not None
         return self.table.read(np.arange(self.table.rows)).astype(self._kept, copy=False)
 
-    def mark(self, rows: Any) -> None:
-        """Note that rows of this rank have had a gradient."""
-        self.moves += 1
-        self.moved_at[rows] = self.moves
-
     def rows_since(self, moves: int, own: bool = False) -> Any:
         """The rows of this rank that have had a gradient after so many, by their numbers in the whole table.
 
         With `own` by their numbers on this rank.
         """
-        rows = np.flatnonzero(self.moved_at > moves)
+        rows = self.moves.since(moves)
         return rows if own else self.plan.ids(self.wire.rank, rows)
 
     # ------------------------------------------------------------------ checkpoints

@@ -10,6 +10,7 @@ import numpy as np
 from .. import errors
 from ..adapters.torch.bags import to_array, to_tensor
 from ..sharding import Part, checkpoint
+from ..sharding.moves import Moves
 from ..whole_files import AnyPath
 from .wire import GroupWire
 
@@ -56,7 +57,7 @@ def _source(layer: Any, optimizer: Any) -> checkpoint.Source:
 
 
 def _described(layer: Any, optimizer: Any) -> dict[str, Any]:
-    moves = {"moves": layer.moves}
+    moves = {"moves": layer.moves.count}
     if layer.table is not None:
         return {**checkpoint.described(layer.table), **moves}
     state = {} if optimizer is None else optimizer.state.get(layer.weight, {})
@@ -100,8 +101,7 @@ def load(layer: Any, folder: AnyPath, step: int | None, optimizer: Any) -> int:
             _take(layer, optimizer, arrays, about["step"])
         return about["moves"]
 
-    layer.moves = int(together(wire, "load", read)[0])
-    layer.moved_at[...] = 0
+    layer.moves = Moves(int(together(wire, "load", read)[0]))
     return chosen
 
 

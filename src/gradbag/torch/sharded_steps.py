@@ -78,7 +78,7 @@ class LookUp(torch.autograd.Function):  # type: ignore[misc]
 
 def _moved(layer: Any, entries: Entries, like: Any) -> Any:
     """The sparse gradient of this rank's rows, or None where they have moved already."""
-    layer.mark(entries.rows)
+    layer.moves.note(entries.rows)
     if layer.table is not None:
         layer.table.step(entries.bags(), entries.grads, combiner="sum")
         return None
