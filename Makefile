@@ -55,6 +55,12 @@ tour: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 example: $(STAMPS)/package $(STAMPS)/example $(filter %/torch %/jax,$(STAMPS)/$(FRAMEWORK)) ## Train a recommender on MovieLens-100k, in NumPy alone or in FRAMEWORK
 	$(RECOMMENDER) --framework $(FRAMEWORK) --folder "$(abspath build/recommender)"
 
+.PHONY: example-sharded
+example-sharded: $(STAMPS)/package $(STAMPS)/example $(STAMPS)/torch ## Train the recommender on two processes, of which one is killed
+	rm -rf build/sharded
+	cd examples && TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 $(abspath $(BIN)/python) -m torch.distributed.run \
+	    --nproc-per-node 2 --max-restarts 3 -m sharded --die-at 60 --folder "$(abspath build/sharded)"
+
 .PHONY: web
 web: $(STUDIO_PAGE) ## Build the studio's page, which a browser shows
 
@@ -89,6 +95,12 @@ bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## 
 .PHONY: bench-file-table
 bench-file-table: $(STAMPS)/package ## Measure cold rows of a table in a file of 8 GiB beside np.memmap
 	$(BIN)/python benchmarks/file_table.py
+
+.PHONY: bench-distributed
+bench-distributed: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm ## Measure a step of a table on several processes beside TorchRec and DDP
+	$(BIN)/python benchmarks/distributed.py
+	@if [ "$$(id -u)" = 0 ]; then $(BIN)/python benchmarks/distributed.py --ranks 4 --rate 500mbit; fi
+	$(BIN)/python benchmarks/spread_file_table.py
 
 .PHONY: bench-training
 bench-training: $(STAMPS)/package $(STAMPS)/torch $(STAMPS)/example ## Measure a training step of the recommender in PyTorch, with gradbag's layer and without
