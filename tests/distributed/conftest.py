@@ -51,6 +51,9 @@ def finish(ranks: list[subprocess.Popen[bytes]], limit: float) -> list[int]:
     finally:
         for rank in ranks:
             rank.kill()
+            rank.wait()
+            if rank.stderr is not None:
+                rank.stderr.close()
     return [rank.returncode for rank in ranks]
 
 
@@ -60,5 +63,5 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
     folder = tmp_path_factory.mktemp("ranks")
     port = free_port()
     ranks = [start("program.py", rank, RANKS, port, folder) for rank in range(RANKS)]
-    assert finish(ranks, 240) == [0] * RANKS
+    assert finish(ranks, 280) == [0] * RANKS
     return [pickle.loads((folder / f"{rank}").read_bytes()) for rank in range(RANKS)]  # noqa: S301  # just written

@@ -9,9 +9,20 @@ from . import functional  # registers the ops, so that torch.ops.gradbag has the
 from .grouped import GroupedEmbeddingBag
 from .layer import EmbeddingBag
 from .patching import patch, patched
+from .sharded import ShardedEmbeddingBag, ShardedEmbeddingBags
 from .slicing import slice
 
 __all__ = ["EmbeddingBag", "GroupedEmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
 __all__ = ["EmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
 from .sharded import ShardedEmbeddingBag, ShardedEmbeddingBags
 __all__ = ["EmbeddingBag", "ShardedEmbeddingBag", "ShardedEmbeddingBags", "functional", "optim", "slice"]
+__all__ = [
+    "EmbeddingBag",
+    "ShardedEmbeddingBag",
+    "ShardedEmbeddingBags",
+    "functional",
+    "optim",
+    "patch",
+    "patched",
+    "slice",
+]
