@@ -79,7 +79,7 @@ def one_process(case: Case):
     seen["table"] = table.values if case.fused else plain(bag.weight)
     if case.fused or case.dtype not in NARROW:
         state = table.state if case.fused else optimizer.state[bag.weight]
-        seen["state"] = np.array(state["accumulator"])
+        seen["state"] = state["accumulator"] if case.fused else plain(state["accumulator"])
     return seen
 
 

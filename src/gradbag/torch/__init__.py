@@ -12,12 +12,9 @@ from .patching import patch, patched
 from .sharded import ShardedEmbeddingBag, ShardedEmbeddingBags
 from .slicing import slice
 
-__all__ = ["EmbeddingBag", "GroupedEmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
-__all__ = ["EmbeddingBag", "functional", "optim", "patch", "patched", "slice"]
-from .sharded import ShardedEmbeddingBag, ShardedEmbeddingBags
-__all__ = ["EmbeddingBag", "ShardedEmbeddingBag", "ShardedEmbeddingBags", "functional", "optim", "slice"]
 __all__ = [
     "EmbeddingBag",
+    "GroupedEmbeddingBag",
     "ShardedEmbeddingBag",
     "ShardedEmbeddingBags",
     "functional",
