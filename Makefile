@@ -20,8 +20,7 @@ PYTEST := $(BIN)/pytest
 FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/frameworks tests/distributed
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
 # With fresh memory filled with rubbish, an output byte that nobody wrote shows.
-CORE_SUITE := MALLOC_PERTURB_=165 $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
-CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser --ignore=tests/ray tests
+CORE_SUITE := MALLOC_PERTURB_=165 $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser --ignore=tests/ray tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 STUDIO_PAGE := src/gradbag/studio/static/index.html
