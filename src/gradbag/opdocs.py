@@ -19,6 +19,8 @@ KINDS = {
     "type": "name of a dtype",
     "shape": "list of sizes",
     "ints": "list of ints",
+    "floats": "list of floats",
+    "strings": "list of strs",
     "tensor": "array",
 }
 PRINTING = {"precision": 4, "suppress": True, "linewidth": 100}  # how numbers look in examples

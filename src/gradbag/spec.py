@@ -22,7 +22,7 @@ from .dims import AnyShape, Dims, Size, Sizes, parse
 from .listing import Lists
 
 Inputs = Mapping[str, Any]
-AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "floats", "strings", "tensor"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Arg:
     each: bool = False  # of a list: its members may differ in dtype, and each output has that of the input beside it
     optional: bool = False  # may be left out: None
     updates: bool = False  # the op changes this input in place; only once all is checked, so that an error leaves it
+    handle: bool = False  # what TensorFlow passes as a resource: a variable that is read or changed where it is kept
     dims: Dims = field(init=False, repr=False, compare=False)
     contents: Dims | None = field(init=False, repr=False, compare=False)
 
@@ -136,7 +137,9 @@ Samples = Callable[[np.random.Generator], Iterable[Inputs]]
 ShapeRule = Callable[..., Sequence[AnyShape]]
 # What a session does with an op: it is fed, it holds a value, or its first input is a variable that gets its output:
 # to "assign" needs no value before, to "update" does. What an op itself updates (`Arg.updates`) is a variable too.
-State = Literal["", "fed", "variable", "assign", "update"]
+# Whether its first input is "initialized" only a session knows, how many numbers a "random" op has drawn, and which
+# output of a "switch", which input of a "merge" is alive.
+State = Literal["", "fed", "variable", "assign", "update", "initialized", "random", "switch", "merge"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 

@@ -79,7 +79,10 @@ def functional(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Arr
     places = op.flat_updates(len(arrays))
     for place in places:
         _reserve_copy(op, op.flat_names(len(arrays))[place], arrays[place])
-        arrays[place] = np.array(arrays[place])
+        if op.kernel is not None:
+            arrays[place] = np.array(arrays[place])
+    if op.kernel is None or native is None:
+        return _by_body(op, arrays, attrs)  # a body makes them anew
     outputs = run(op, arrays, attrs)
     return [*[arrays[place] for place in places], *outputs]
 

@@ -109,6 +109,8 @@ class NodeBuilder:
             value = int(literals.to_array(value, "int64"))
         elif attr.kind == "ints" and isinstance(value, list):
             value = [int(one) if isinstance(one, str) and literals.is_whole(one) else one for one in value]
+        elif attr.kind == "floats" and isinstance(value, list):
+            value = literals.to_array(value, "float64").tolist()
         return attributes.normal_value(op, attr, value)
 
     # ------------------------------------------------------------------ inputs

@@ -26,7 +26,7 @@ class OutputInfo(PortInfo):
     count: str  # the setting that tells how long a list is; "" where the lists of inputs do
 
 
-AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "floats", "strings", "tensor"]
 
 
 class AttrInfo(TypedDict):

@@ -27,7 +27,7 @@ export type OutputInfo = {
   count: string;
 };
 
-export type AttrKind = "bool" | "int" | "float" | "string" | "type" | "shape" | "ints" | "tensor";
+export type AttrKind = "bool" | "int" | "float" | "string" | "type" | "shape" | "ints" | "floats" | "strings" | "tensor";
 
 export type AttrInfo = {
   name: string;

@@ -25,6 +25,8 @@ _ATTRS = {
     "string": "str",
     "type": "str",
     "ints": "int[]",
+    "floats": "float[]",
+    "strings": "str[]",
     "shape": "int[]?",
 }
 _PLAIN = frozenset([torch.Tensor, torch.nn.Parameter])

@@ -25,6 +25,8 @@ _FIELDS = {
     "type": "type",
     "shape": "shape",
     "ints": "list",
+    "floats": "list",
+    "strings": "list",
     "tensor": "tensor",
 }
 
@@ -100,7 +102,7 @@ def output_ports(op: Op, given: Attrs, inputs: int) -> tuple[str, ...]:
 def with_absent(op: Op, given: Attrs, inputs: Sequence[Any]) -> list[Any]:
     """The inputs of a node with None for the optional ones that it does not have."""
     flat = list(inputs)
-    for place in sorted(_integers(op, ABSENT, given[ABSENT].list) if ABSENT in given else []):
+    for place in sorted(_members(op, ABSENT, given[ABSENT].list, "i") if ABSENT in given else []):
         flat.insert(place, None)
     return flat
 
@@ -134,7 +136,11 @@ def _read(op: Op, attr: Attr, value: Any, budget: Budget) -> Any:
         case "shape":
             return read_shape(value.shape)
         case "ints":
-            return _integers(op, attr.name, value.list)
+            return _members(op, attr.name, value.list, "i")
+        case "floats":
+            return _members(op, attr.name, value.list, "f")
+        case "strings":
+            return [text.decode(errors="replace") for text in _members(op, attr.name, value.list, "s")]
         case "tensor":
             return read_tensor(value.tensor, budget)
     raise AssertionError(attr.kind)
@@ -165,11 +171,14 @@ def _checked_type(op: Op, variable: str, number: int) -> str:
     return name
 
 
-def _integers(op: Op, name: str, proto: Any) -> list[int]:
+_LISTS = {"i": "ints", "f": "floats", "s": "strings"}
+
+
+def _members(op: Op, name: str, proto: Any, wanted: str) -> list[Any]:
     for field, _ in proto.ListFields():
-        if field.name != "i":
-            raise errors.InvalidArgumentError(f"{op.name}: the attribute {name} must be a list of ints")
-    return list(proto.i)
+        if field.name != wanted:
+            raise errors.InvalidArgumentError(f"{op.name}: the attribute {name} must be a list of {_LISTS[wanted]}")
+    return list(getattr(proto, wanted))
 
 
 def _check_count(op: Op, counter: str, value: Any, count: int) -> None:
@@ -202,9 +211,9 @@ def _layout(op: Op) -> list[tuple[str, str, Find]]:
     """Name, kind and source of each attribute of an op's nodes."""
     each = _each(op)
     found: dict[str, tuple[str, Find]] = {
-        variable: ("types", _members(variable)) if variable in each else ("type", _bound_by(op, variable))
+        variable: ("types", _dtypes_of(variable)) if variable in each else ("type", _bound_by(op, variable))
         for variable in op.types
-        if variable not in op.attr_defaults
+        if variable not in op.attr_defaults and not _is_handles(op, variable)
     }
     found |= {attr.name: (attr.kind, _setting(attr.name)) for attr in op.attrs}
     if op.lists and _counter(op):
@@ -212,7 +221,12 @@ def _layout(op: Op) -> list[tuple[str, str, Find]]:
     return [(name, *found[name]) for name in sorted(found)]
 
 
-def _members(variable: str) -> Find:
+def _is_handles(op: Op, variable: str) -> bool:
+    """Whether a type variable is that of handles alone, of which TensorFlow does not say what they hold."""
+    return all(arg.handle for arg in (*op.inputs, *op.outputs) if arg.dtype == variable)
+
+
+def _dtypes_of(variable: str) -> Find:
     return lambda node: [i.dtype for arg, i in zip(node.args, node.inputs, strict=True) if arg.dtype == variable]
 
 
@@ -256,5 +270,11 @@ def _write(kind: str, value: Any, node: Node, proto: Any) -> None:
         case "ints":
             proto.list.SetInParent()
             proto.list.i.extend(value)
+        case "floats":
+            proto.list.SetInParent()
+            proto.list.f.extend(value)
+        case "strings":
+            proto.list.SetInParent()
+            proto.list.s.extend(text.encode() for text in value)
         case "tensor":
             write_tensor(value, node.dtypes[0], proto.tensor)

@@ -19,6 +19,34 @@ _TEXT = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|version|library|debug_info)\
 _BRACKETS = re.compile(rb'"(?:\\.|[^"\\\n])*"|' + rb"'(?:\\.|[^'\\\n])*'|#[^\n]*|[{<]|[}>]")
 
 
+def read_message(name: str, path: Path, limit: int) -> Any:
+    """A binary message other than a GraphDef in a file, of limited size."""
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    _check_size(data, str(path), limit)
+    weigh(data, str(path))
+    return parsed(name, data, path)
+
+
+def parsed(name: str, data: bytes, where: Path) -> Any:
+    """A message of some bytes of a file."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return messages.message(name).FromString(data)
+    except DecodeError as problem:
+        raise errors.InvalidArgumentError(f"{where} is damaged: it has no {name} where it should ({problem})") from None
+
+
+def _check_size(data: bytes, where: str, limit: int) -> None:
+    if len(data) > limit:
+        raise errors.ResourceExhaustedError(
+            f"{where} is larger than {errors.in_bytes(limit)}, the largest that is read (file_limit)"
+        )
+    if not data:
+        raise errors.InvalidArgumentError(f"{where} is empty")
+
+
 def read(source: Any, limit: int) -> Any:
     """The message in a file or in bytes."""
     errors.check_natural("load_graphdef", "file_limit", limit)
@@ -31,12 +59,7 @@ def read(source: Any, limit: int) -> Any:
             data = file.read(limit + 1)  # what the file's size says may be wrong, or no size at all
     else:
         raise errors.wrong_type("load_graphdef", "source", ["a path or bytes"], type(source).__name__)
-    if len(data) > limit:
-        raise errors.ResourceExhaustedError(
-            f"{where} is larger than {errors.in_bytes(limit)}, the largest that is read (file_limit)"
-        )
-    if not data:
-        raise errors.InvalidArgumentError(f"{where} is empty")
+    _check_size(data, where, limit)
     proto = messages.message("GraphDef")()
     if suffix == ".pbtxt" or _TEXT.match(data):
         _merge_text(data, where, proto)
@@ -49,7 +72,9 @@ def read(source: Any, limit: int) -> Any:
         except DecodeError as problem:
             raise errors.InvalidArgumentError(f"{where} is no GraphDef: {problem}") from None
     if not proto.node and not proto.HasField("versions"):
-        raise errors.InvalidArgumentError(f"{where} has no node; a SavedModel, for example, is no GraphDef")
+        raise errors.InvalidArgumentError(
+            f"{where} has no node; a saved model is no GraphDef: load_saved_model takes its folder"
+        )
     return proto
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ... import errors, memory
 from ...spec import registry
 from .attrs import Attrs, by_name, output_ports
+from .branching import BRANCHING, SIDES
 from .order import run_order
 from .references import Reference, parse_port, split
 from .weighing import ATTR_BYTES, INPUT_BYTES, NODE_BYTES, allowed
@@ -75,15 +76,17 @@ class Library:
         function = self.functions.get(op)
         if function is not None:
             return function, node.attr
-        if op not in CALLS:
-            return None
+        return self.named(node, "f") if op in CALLS else None
+
+    def named(self, node: Any, attr: str) -> tuple[Function, Any]:
+        """The function that an attribute of a node names."""
         for entry in node.attr:
-            if entry.key == "f" and entry.value.WhichOneof("value") == "func":
+            if entry.key == attr and entry.value.WhichOneof("value") == "func":
                 function = self.functions.get(entry.value.func.name)
                 if function is None:
                     raise errors.InvalidArgumentError(f"the function {entry.value.func.name[:80]!r} is not in the file")
                 return function, entry.value.func.attr
-        raise errors.InvalidArgumentError(f"{op}: the attribute f must name a function")
+        raise errors.InvalidArgumentError(f"{node.op}: the attribute {attr} must name a function")
 
     def port(self, function: Function, text: str, given: Attrs | None) -> Reference:
         """What `node:output:index` means inside a function: the node and which of its outputs."""
@@ -95,12 +98,12 @@ class Library:
             )
         output, _, index = rest.partition(":")
         number = parse_port(text, index)
-        if node.op in CALLS:
+        if node.op in CALLS or node.op in BRANCHING:
             return name, number
         called = self.functions.get(node.op)
         op = registry.get(node.op)
         if called is None and op is None:
-            return name, 0  # an op that gradbag does not have: said together with all others
+            return name, number  # an op that gradbag does not have: said together with all others
         if called is not None:
             ports: Sequence[str] = called.outputs
         else:
@@ -142,13 +145,15 @@ class Library:
         """The functions that the nodes call, as often as they do."""
         found = []
         for node in nodes:
-            if node.op in self.functions or node.op in CALLS:
+            if node.op in self.functions or node.op in CALLS or node.op in BRANCHING:
                 try:
-                    called = self.called(node)
+                    if node.op in BRANCHING:
+                        found += [self.named(node, attr)[0].name for attr in SIDES.values()]
+                    else:
+                        called = self.called(node)
+                        found += [] if called is None else [called[0].name]
                 except errors.Error as problem:
                     raise errors.at_node(problem, node.name) from None
-                if called is not None:
-                    found.append(called[0].name)
         return found
 
 

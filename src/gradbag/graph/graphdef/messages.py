@@ -75,6 +75,21 @@ _MESSAGES = {
     "20 control_output *string",
     "ArgDef": "1 name string, 3 type DataType, 4 type_attr string, 5 number_attr string, 6 type_list_attr string",
     "AttrDef": "1 name string, 2 type string, 3 default_value AttrValue",
+    "SavedModel": "1 saved_model_schema_version int64, 2 meta_graphs *MetaGraphDef",
+    "MetaGraphDef": "1 meta_info_def MetaInfoDef, 2 graph_def GraphDef, 4 collection_def *CollectionEntry, "
+    "5 signature_def *SignatureEntry, 6 asset_file_def *AssetFileDef",
+    "MetaInfoDef": "4 tags *string",
+    "CollectionEntry": "1 key string, 2 value CollectionDef",
+    "CollectionDef": "1 node_list NodeList",
+    "NodeList": "1 value *string",
+    "SignatureEntry": "1 key string, 2 value SignatureDef",
+    "SignatureDef": "1 inputs *TensorInfoEntry, 2 outputs *TensorInfoEntry, 3 method_name string",
+    "TensorInfoEntry": "1 key string, 2 value TensorInfo",
+    "TensorInfo": "1 name string, 2 dtype DataType, 3 tensor_shape TensorShapeProto",
+    "AssetFileDef": "1 tensor_info TensorInfo, 2 filename string",
+    "BundleHeaderProto": "1 num_shards int32, 2 endianness int32, 3 version VersionDef",
+    "BundleEntryProto": "1 dtype DataType, 2 shape TensorShapeProto, 3 shard_id int32, 4 offset int64, 5 size int64, "
+    "6 crc32c fixed32, 7 slices *bytes",
 }
 
 

@@ -76,7 +76,11 @@ def example(op: Op) -> Example:
     """What a new block holds, so that it runs at once; what only a session can fill stays empty."""
     given = {} if op is GRADIENT else op.example.inputs
     # A variable, which no value can stand for.
-    wired = op.input_names[:1] if op.state in ("assign", "update") else [a.name for a in op.inputs if a.updates]
+    wired = (
+        op.input_names[:1]
+        if op.state in ("assign", "update", "initialized")
+        else [a.name for a in op.inputs if a.updates]
+    )
     inputs = {a.name: _literal(op, a, given[a.name]) for a in op.inputs if a.name in given and a.name not in wired}
     attrs = {a.name: _plain(given[a.name]) for a in op.attrs if a.name in given}
     return Example({"in": inputs, "attrs": attrs})
