@@ -48,6 +48,7 @@ class OpInfo(TypedDict):
     category: str
     sparse: bool
     gradient: bool  # no op: the gradient of an output, which is written out when the page is drawn
+    fed: bool  # its value comes from a run
     differentiable: bool
     types: dict[str, list[str]]
     inputs: list[InputInfo]
@@ -277,6 +278,29 @@ class Finished(TypedDict):
     ran: int
     cached: int
     mismatches: list[Mismatch]
+    judged: list[str]  # the expectations that this run was compared with
+    stale: list[str]  # the nodes whose values are older than a variable that they read
+    rounds: int  # how many rounds of a loop are kept
+
+
+class Series(TypedDict):
+    name: str  # "node.port"
+    values: list[float | None]  # for each round; None is no number
+
+
+class Rounds(TypedDict):
+    rounds: list[int]  # those that are kept
+    series: list[Series]  # of all outputs that are one number
+
+
+class NodeValues(TypedDict):
+    node: str
+    outputs: list[Value]
+
+
+class Round(TypedDict):
+    round: int
+    nodes: list[NodeValues]
 
 
 class Notice(TypedDict):

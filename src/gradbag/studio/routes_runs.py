@@ -114,6 +114,25 @@ async def stop(request: Request) -> Response:
     return json({})
 
 
+@dataclass
+class Looking:
+    path: str | None = None
+    client: str = ""
+    round: int = 0
+
+
+def at_rounds(kind: str) -> Any:
+    """What the last loop of a page has left behind."""
+
+    async def answer(request: Request) -> Response:
+        studio = studio_of(request)
+        asked = await read(request, Looking, studio.limits.body)
+        said = {"path": asked.path, "client": asked.client, "round": asked.round}
+        return json(await studio.runner.ask(kind, **said))
+
+    return answer
+
+
 # ------------------------------------------------------------------ trust
 async def _check_trusted(studio: Studio, page: Any, path: str | None) -> None:
     """A stranger's page does not run before the user has said so."""
@@ -198,5 +217,7 @@ ROUTES = [
     Route("/api/stop", stop, methods=["POST"]),
     Route("/api/trust", trust, methods=["POST"]),
     Route("/api/lens", lens, methods=["POST"]),
+    Route("/api/rounds", at_rounds("rounds"), methods=["POST"]),
+    Route("/api/round", at_rounds("round"), methods=["POST"]),
     Route("/api/value/{hash}", value, methods=["GET"]),
 ]

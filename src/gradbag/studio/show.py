@@ -15,7 +15,7 @@ from ..page.links import Problem, read_by, split
 from ..page.model import Page
 from ..page.running import Watcher
 from . import messages
-from .keeping import Sheet, Store
+from .keeping import Rounds, Sheet, Store
 from .services import values
 from .worker import Desk, told
 
@@ -54,6 +54,9 @@ class Show(Watcher):
         """Of a loop, the last step shows its values, and some before it do as time allows."""
         now = time.monotonic()
         self._step, self._steps = step, steps
+        self._sheet.clock.now += 1
+        if step == 0 and steps > 1:  # what a single step leaves of the loop before it can still be looked at
+            self._sheet.rounds = Rounds()
         self._loud = step == steps - 1 or now - self._values_at >= BETWEEN_VALUES
         if self._loud:
             self._values_at = now
@@ -83,6 +86,7 @@ class Show(Watcher):
         if _is_known(node) and key is not None and self._sheet.computed.get(name) == key:
             cached = True  # a constant, as it was
         self._sheet.values[name], self._sheet.computed[name] = list(outputs), key
+        self._sheet.clock.made[name] = self._sheet.clock.now
         if not self._is_shown(node):
             return
         if name in self._page.nodes:
@@ -111,6 +115,11 @@ class Show(Watcher):
             self._told_progress(done, total, done == total)
 
     def end_step(self, step: int, steps: int, run: Run) -> None:
+        clock = self._sheet.clock
+        clock.changed |= {node.name: clock.now for node in run.assigned}
+        if steps > 1:
+            keep = self._sheet.rounds.keep if step < steps - 1 else self._sheet.rounds.keep_last
+            keep(step + 1, {name: self.made[name] for name in self.made if name in self._page.nodes})
         if 1 < steps == step + 1:
             self._told_progress(1, 1, True)
 
@@ -136,7 +145,13 @@ class Show(Watcher):
         self.failed = True
         self._tell(messages.Failure(type="error", id=self._run, node=node, port=port, text=text, kind=kind))
 
-    def finished(self, state: messages.EndState, seconds: float, mismatches: list[messages.Mismatch]) -> None:
+    def finished(
+        self,
+        state: messages.EndState,
+        seconds: float,
+        mismatches: list[messages.Mismatch],
+        judged: Sequence[str] = (),
+    ) -> None:
         self._tell(
             messages.Finished(
                 type="finished",
@@ -146,6 +161,9 @@ class Show(Watcher):
                 ran=self._ran,
                 cached=self._cached,
                 mismatches=mismatches,
+                judged=list(judged),
+                stale=self._sheet.clock.stale(self._sheet.drawn, self._sheet.values),
+                rounds=len(self._sheet.rounds.kept),
             )
         )
 

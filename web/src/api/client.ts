@@ -15,6 +15,8 @@ import type {
   OpenedFile,
   Refusal,
   RefusedReply,
+  Round,
+  Rounds,
   RunStarted,
   SavedFile,
   Session,
@@ -90,6 +92,7 @@ function escaped(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
 
+type Loop = { path: string | null; client: string };
 type Asked = { targets: string[] | null; client: string; open: readonly string[] };
 type About = { page: Document; path: string | null };
 
@@ -114,6 +117,8 @@ export const api = {
   // -------------------------------------------------------------- runs and values
   run: (about: About & Asked & { run: string | null; steps: number }) => post<RunStarted>("/api/run", about),
   step: (about: About & Asked & { id: string | null }) => post<Stepped>("/api/step", about),
+  rounds: (about: Loop) => post<Rounds>("/api/rounds", about),
+  round: (about: Loop & { round: number }) => post<Round>("/api/round", about),
   stop: (id: string) => post<unknown>("/api/stop", { id }),
   trust: (path: string | null) => post<unknown>("/api/trust", { path }),
   value: (hash: string, query: Record<string, string | number>) => {

@@ -50,6 +50,7 @@ export type OpInfo = {
   category: string;
   sparse: boolean;
   gradient: boolean;
+  fed: boolean;
   differentiable: boolean;
   types: Record<string, string[]>;
   inputs: InputInfo[];
@@ -280,6 +281,29 @@ export type Finished = {
   ran: number;
   cached: number;
   mismatches: Mismatch[];
+  judged: string[];
+  stale: string[];
+  rounds: number;
+};
+
+export type Series = {
+  name: string;
+  values: (number | null)[];
+};
+
+export type Rounds = {
+  rounds: number[];
+  series: Series[];
+};
+
+export type NodeValues = {
+  node: string;
+  outputs: Value[];
+};
+
+export type Round = {
+  round: number;
+  nodes: NodeValues[];
 };
 
 export type Notice = {

@@ -13,6 +13,7 @@ import type { LeftTab } from "../store/types";
 import { Icon, type IconName } from "../toolbar/Icon";
 import { StatusBar } from "../toolbar/StatusBar";
 import { Toolbar } from "../toolbar/Toolbar";
+import { TimePanel } from "./TimePanel";
 import { Toasts } from "./Toasts";
 import { useWindow } from "./useWindow";
 
@@ -45,6 +46,7 @@ export function App() {
           <main className="stage" aria-label="Page">
             <Canvas />
             <LensBar />
+            <TimePanel />
           </main>
           <RightPanel />
         </div>

@@ -10,6 +10,7 @@ const op: OpInfo = {
   category: "",
   sparse: false,
   gradient: false,
+  fed: false,
   differentiable: false,
   types: {},
   inputs: [

@@ -10,6 +10,7 @@ const op = (name: string, title: string, category: string, summary: string, word
   words,
   sparse: false,
   gradient: false,
+  fed: false,
   differentiable: false,
   types: {},
   inputs: [],

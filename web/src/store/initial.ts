@@ -53,6 +53,8 @@ export function initialState(): State {
     opened: [],
     problemsOf: new Map(),
     results: {},
+    judged: {},
+    timeline: null,
     run: IDLE,
     loopSteps: 10,
     runName: "",

@@ -15,6 +15,7 @@ const op: OpInfo = {
   category: "Tests",
   sparse: false,
   gradient: false,
+  fed: false,
   differentiable: true,
   types: {},
   inputs: [
@@ -86,7 +87,18 @@ describe("events", () => {
     { type: "node", id: "1", node: "a", state: "done", key: "k", seconds: 0.1, outputs: [value] },
     { type: "node", id: "1", node: "b", state: "running" },
     { type: "error", id: "1", node: "c", port: "x", text: "wrong", kind: "shape" },
-    { type: "finished", id: "1", state: "failed", seconds: 0.2, ran: 1, cached: 0, mismatches: [] },
+    {
+      type: "finished",
+      id: "1",
+      state: "failed",
+      seconds: 0.2,
+      ran: 1,
+      cached: 0,
+      mismatches: [],
+      judged: [],
+      stale: [],
+      rounds: 0,
+    },
   ];
   test("tell results, the error at its port, and how the run ended", () => {
     const { results, run } = told({}, { ...initialState().run, id: "1" }, events);

@@ -12,6 +12,7 @@ import type {
   OpInfo,
   Point,
   Problem,
+  Series,
   Session,
   Side,
   StudioEvent,
@@ -35,6 +36,14 @@ export type Result = {
   seconds: number;
   outputs: Value[];
   error: ResultError | null;
+  outdated?: boolean; // a variable that it reads has got another value since
+};
+/** What became of single numbers in the rounds of a loop. */
+export type Timeline = {
+  rounds: number[];
+  series: Series[];
+  shown: number | null; // the round that all blocks show; null: the last run
+  pinned: { name: string; rounds: number[]; values: (number | null)[] }[]; // curves of former loops
 };
 export type RunState = {
   id: string | null; // of the run under way, or being stepped
@@ -133,6 +142,8 @@ export type State = {
   opened: readonly string[]; // the gradients that show what they are made of
   problemsOf: ReadonlyMap<string, Problem[]>; // by node
   results: Record<string, Result>;
+  judged: Record<string, Mismatch | null>; // what the page expects: null where it holds
+  timeline: Timeline | null;
   run: RunState;
   loopSteps: number;
   runName: string; // which of the page's runs; "": all of them in order
@@ -190,6 +201,12 @@ export type Actions = {
   reconnected(): void; // the socket is back: what a run said meanwhile is lost
   setLoopSteps(steps: number): void;
   setRunName(name: string): void;
+
+  // -------------------------------------------------------------- time
+  loadTimeline(): Promise<void>;
+  showRound(round: number | null): Promise<void>; // null: what the last run gave
+  pinCurve(name: string): void;
+  closeTimeline(): void;
 
   // -------------------------------------------------------------- the row lens
   look(node: string, port: string, index: number[]): Promise<void>;

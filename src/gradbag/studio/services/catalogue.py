@@ -62,6 +62,7 @@ def op_info(op: Op) -> OpInfo:
         category=category(op),
         sparse=op.section != "array" and op is not GRADIENT,
         gradient=op is GRADIENT,
+        fed=op.state == "fed",
         differentiable=op.rule is not None and bool(op.differentiable),
         types={variable: list(names) for variable, names in op.types.items()},
         inputs=[InputInfo(**_port(arg), many=arg.many) for arg in op.inputs],
