@@ -87,6 +87,10 @@ bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch be
 bench-embedding: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm $(STAMPS)/limit ## Measure look-ups, gradients and steps of tables beside TensorFlow, PyTorch and FBGEMM
 	$(BIN)/python benchmarks/embedding.py
 
+.PHONY: bench-tensorflow
+bench-tensorflow: $(STAMPS)/package $(STAMPS)/bench ## Measure TensorFlow on gradbag's kernels beside stock TensorFlow: calls and whole steps
+	$(BIN)/python benchmarks/tensorflow_native.py
+
 .PHONY: bench-vocabulary
 bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Measure vocabularies and hash buckets beside pandas, Keras and TensorFlow
 	$(BIN)/python benchmarks/vocabulary.py
