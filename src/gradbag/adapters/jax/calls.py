@@ -147,9 +147,17 @@ def _ruled(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[st
     shapes = [None if value is None else tuple(value.shape) for value in call.complete(free)]
     contents = [None if value is _unknown else value for value in given]
     outline = call.op.infer(shapes, call.names(free), contents, attrs)
-    if any(shape is None or None in shape for shape, _ in outline):
+    if not any(shape is None or None in shape for shape, _ in outline):
+        return tuple(outline)
+    if call.op.kernel is None:  # which alone counts
         raise size_not_known(call.op)
-    return tuple(outline)
+    # The rest only the data tells, as far as that is known.
+    sizes: Any = dict(zip(call.op.counted_words, _counted(call, free, given, attrs), strict=True))
+    found = [
+        arg.dims.shape(sizes) if shape is None or None in shape else shape
+        for arg, (shape, _) in zip(call.op.outputs, outline, strict=True)
+    ]
+    return tuple((shape, name) for shape, (_, name) in zip(found, outline, strict=True))
 
 
 def _counted(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[str, Any]) -> tuple[int, ...]:
