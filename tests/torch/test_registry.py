@@ -147,7 +147,7 @@ def test_what_numpy_refuses_is_refused_in_the_same_words(op: Op) -> None:
 @every_differentiable_op
 def test_gradients_of_order_one_and_two_in_both_modes(op: Op) -> None:
     count = 0
-    # Batched gradients are PyTorch's older vmap, which has no fallback for operators of lists, as these rules call them.
+    # Batched gradients are PyTorch's older vmap, which has no fallback for operators of lists.
     batched = op.category != "grouped_embedding_bag"
     for name in {"float64", "complex128"} & set(op.types["T"]):
         for case in cases(op, {**usual_types(op), "T": name}):
