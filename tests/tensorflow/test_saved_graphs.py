@@ -45,7 +45,9 @@ def steps(where: Path, case: dict[str, Any]) -> Any:
 
 
 def _text(array: Any) -> Any:
-    return array.astype(object) if array.dtype.kind == "S" else array
+    if array.dtype.kind != "S":
+        return array
+    return np.array([text.decode() for text in array.flat], object).reshape(array.shape)
 
 
 @cache

@@ -221,6 +221,10 @@ class Run:
         node = step.node
         if self.plan.branches and self._is_dead(number):
             return self._skipped(number), 0.0
+        if self.plan.branches:
+            for slot in step.reads:
+                if values[slot] is None:
+                    self._variable(self.plan.steps[self.plan.maker[slot]].node)
         if self.observer is not None:
             self.observer.running(node)
         start = time.perf_counter()
@@ -268,7 +272,9 @@ class Run:
         node = step.node
         if step.state == "variable":
             slot = step.outputs.start
-            needed = node in self.variables or self.left[slot] or slot in self.plan.kept
+            # What reads it may be in a branch that is not taken, and says otherwise what is missing.
+            read = self.left[slot] and not self.plan.branches
+            needed = node in self.variables or read or slot in self.plan.kept
             return [self._variable(node)] if needed else []
         if step.state == "initialized":
             variable = self.plan.steps[self.plan.maker[step.sources[0]]].node
