@@ -243,35 +243,28 @@ def _(grad: Any, ids: Any, offsets: Any, weights: Any, table_shapes: Any, combin
 
 @grouped_embedding_bag_grad.gradient
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
-    tables = _as_rows(ops, g.output, y.counts, x.table_shapes)
-    return _grad_gradient(ops, x, tables, _places(ops, x, y))
+    return _grad_gradient(ops, x, _as_tables(ops, _with_zeros(ops, x, y, g.output), x.table_shapes), x.ids)
 
 
-def _places(ops: Any, x: Any, y: Any) -> Any:
-    """Where the row of each entry stands among the picked rows of its table."""
-    shapes = grouped.pairs(x.table_shapes)
-    rows = np.array([rows for rows, _ in shapes], np.int64)
-    firsts = ops.constant(
-        np.cumsum(rows) - rows
-    )  # rows of all tables are numbered on, so that one search finds every id
-    tables = ops.constant(np.array(x.feature_tables or range(len(shapes)), np.int64))
+def _with_zeros(ops: Any, x: Any, y: Any, picked: Any) -> Any:
+    """Numbers of the picked rows at their places among those of all rows, so that no size depends on the data."""
+    shapes = np.array(grouped.pairs(x.table_shapes), np.int64)
+    sizes = shapes.prod(1)
+    columns, begins = ops.constant(shapes[:, 1].copy()), ops.constant(np.cumsum(sizes) - sizes)
 
-    def int64(value: Any) -> Any:
-        return ops.Cast(x=value, DstT="int64")
+    def owners(count: Any, ends: Any) -> Any:
+        """For 0, 1, ... up to a count, how many of the ends are not above it."""
+        return ops.positions(ops.AddV2(x=ops.range(count), y=ops.constant(np.array(1, np.int64))), ends)
 
-    def later(count: Any) -> Any:
-        """1, 2, ...: how many values of a sorted vector are below the next number, tells how many are up to this."""
-        return ops.AddV2(x=ops.range(count), y=np.int64(1))
-
-    starts = int64(ops.Reshape(tensor=x.offsets, shape=np.array([-1], np.int64)))
-    begun = int64(ops.positions(later(ops.rows(x.ids)), starts))
-    bags = ops.take(ops.Shape(input=x.offsets, out_type="int64"), np.int32(1))
-    of_entry = ops.take(tables, ops.FloorDiv(x=ops.Sub(x=begun, y=np.int64(1)), y=bags))
-    ends = ops.Cumsum(x=y.counts, axis=np.int32(0))
-    of_row = ops.positions(later(ops.rows(y.sorted_unique_indices)), ends)
-    picked = ops.AddV2(x=int64(y.sorted_unique_indices), y=ops.take(firsts, of_row))
-    found = ops.positions(ops.AddV2(x=int64(x.ids), y=ops.take(firsts, of_entry)), picked)
-    return ops.Sub(x=int64(found), y=ops.take(ops.Sub(x=ends, y=y.counts), of_entry))
+    tables = owners(ops.rows(y.sorted_unique_indices), ops.Cumsum(x=y.counts, axis=np.int32(0)))
+    widths = ops.take(columns, tables)
+    numbers = ops.take(ops.range(int(shapes[:, 0].max())), y.sorted_unique_indices)  # as int64
+    firsts = ops.AddV2(x=ops.take(begins, tables), y=ops.Mul(x=numbers, y=widths))
+    ends = ops.Cumsum(x=widths, axis=np.int32(0))
+    rows = owners(ops.rows(picked), ends)
+    column = ops.Sub(x=ops.range(ops.rows(picked)), y=ops.take(ops.Sub(x=ends, y=widths), rows))
+    places = ops.AddV2(x=ops.take(firsts, rows), y=column)
+    return ops.UnsortedSegmentSum(data=picked, segment_ids=places, num_segments=np.int64(sizes.sum()))
 
 
 # ------------------------------------------------------------------ GroupedEmbeddingBagWeightsGrad
