@@ -208,7 +208,7 @@ class Run:
         size = 0
         for slot in step.reads:
             value = self.values[slot]
-            size += 0 if value is DEAD else value.nbytes
+            size += 0 if value is DEAD or value is None else value.nbytes
         return size >= _WORTH_A_THREAD
 
     def _check_cancelled(self) -> None:
