@@ -45,8 +45,8 @@ class Clock:
         return [
             name
             for name in names
-            if (node := drawn.graph.get(name)) is not None
-            and any(self.changed.get(variable, 0) > self.made.get(name, 0) for variable in read[node])
+            if (one := drawn.graph.get(name)) is not None
+            and any(self.changed.get(variable, 0) > self.made.get(name, 0) for variable in read[one])
         ]
 
     def depends_on_variables(self, node: Node) -> bool:
