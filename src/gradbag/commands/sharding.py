@@ -61,7 +61,7 @@ def _line(cost: Cost) -> str:
 
 
 def _check(options: Any) -> int:
-    """An exchange on the process group that torchrun has started, or on a Ray cluster."""
+    """An exchange on the process group that torchrun has started."""
     checking: Any = import_module("gradbag.torch.exchange_check")
     lines, ok = checking.measured(options.megabytes, options.repeat)
     for line in lines:
