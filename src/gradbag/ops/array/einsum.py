@@ -49,7 +49,7 @@ def _products(rng: Rng) -> Iterator[dict[str, Any]]:
 )
 def einsum(inputs: Any, equation: str) -> Any:
     """Products of numbers of two arrays, added along the axes whose letters the result does not have."""
-    return rounded(lambda *arrays: np.einsum(equation, *map(np.ascontiguousarray, arrays)), *inputs)
+    return rounded(lambda *arrays: np.einsum(equation, *[np.asarray(a, order="C") for a in arrays]), *inputs)
 
 
 def _terms(equation: str, count: int) -> tuple[list[str], str]:
