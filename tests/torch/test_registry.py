@@ -256,7 +256,7 @@ def test_the_schema_says_what_is_left_out_listed_and_updated(op: Op) -> None:
     marks = iter("abcdefgh")  # a letter for each argument that is updated
     for arg in op.inputs:
         kind = "Tensor[]" if arg.many else "Tensor?" if arg.optional else "Tensor"
-        kind = f"Tensor({next(marks)}!)" if arg.updates else kind
+        kind = f"Tensor({next(marks)}!){'[]' if arg.many else ''}" if arg.updates else kind
         assert f"{kind} {arg.name}" in schema
 
 
