@@ -41,7 +41,7 @@ def features_of(columns: Sequence[Any], feature_tables: Sequence[int]) -> list[F
     """Each feature; without a list, every table has one. Columns that are not known yet count nothing."""
     features, begin = [], 0
     for table in feature_tables or range(len(columns)):
-        end = begin + (columns[table] or 0)
+        end = begin + (0 if columns[table] is None else columns[table])  # which may be a symbol
         features.append(Feature(table, begin, end))
         begin = end
     return features
