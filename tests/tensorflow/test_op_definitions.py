@@ -16,8 +16,10 @@ KINDS = {"list(int)": "ints", "list(float)": "floats", "list(string)": "strings"
 
 
 def test_a_misspelt_name_is_not_left_out():
-    own = {"bag_packing", "embedding_bag", "embedding_max", "optim", "segment_softmax", "sparse_groups"}
-    assert {op.category for op in registry if op not in OPS} == own
+    own = {"bag_packing", "embedding_bag", "embedding_max", "grouped_embedding_bag", "grouped_steps", "optim"}
+    own |= {"sharding", "tree_bag", "unique"}
+    want = {("ops", theme) for theme in own} | {("array", theme) for theme in ("segment_softmax", "sparse_groups")}
+    assert {(op.section, op.category) for op in registry if op not in OPS} == want
 
 
 every_op = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
