@@ -1,6 +1,6 @@
 // A dot with its label: wired, or with a literal typed right into it.
 import { Handle, Position } from "@xyflow/react";
-import { type KeyboardEvent, memo, type PointerEvent } from "react";
+import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 import type { Argument, Slot } from "../api/types";
 import { GridButton } from "../dialogs/GridButton";
 import { inputOf, isLink } from "../page/links";
@@ -32,8 +32,8 @@ function useFit(place: PortPlace): { held: boolean; own: boolean; why: string } 
   return { held, own, why };
 }
 
-function hover(event: PointerEvent<HTMLElement>, why: string): void {
-  const box = event.currentTarget.getBoundingClientRect();
+function hint(dot: HTMLElement, why: string): void {
+  const box = dot.getBoundingClientRect();
   window.dispatchEvent(
     new CustomEvent("wire-hint", { detail: why ? { text: why, x: box.left, y: box.bottom + 6 } : null }),
   );
@@ -43,6 +43,11 @@ type DotProps = { place: PortPlace; slot: Slot | undefined; label: string; wired
 
 const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps) {
   const { held, own, why } = useFit(place);
+  // What fits may be known only after the pointer has come to the dot.
+  const pointed = useRef<HTMLElement | null>(null);
+  useEffect(() => {
+    if (pointed.current) hint(pointed.current, why);
+  }, [why]);
   const input = place.side === "input";
   const names = [
     "dot",
@@ -73,8 +78,14 @@ const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps
         event.stopPropagation();
         void press(place, useStudio.getState().wiring ? "click" : "keys");
       }}
-      onPointerEnter={(event) => hover(event, why)}
-      onPointerLeave={(event) => hover(event, "")}
+      onPointerEnter={(event) => {
+        pointed.current = event.currentTarget;
+        hint(event.currentTarget, why);
+      }}
+      onPointerLeave={(event) => {
+        pointed.current = null;
+        hint(event.currentTarget, "");
+      }}
     />
   );
 });
