@@ -20,6 +20,11 @@ SUMMING = {
     *("Sum", "Mean", "MatMul", "L2Loss", "AddN", "Cumsum", "SegmentSum", "UnsortedSegmentSum"),
     *("SparseTensorDenseMatMul", "SquaredDifference", "StridedSliceGrad"),
 }
+# Themes of which all ops are sums of products.
+PRODUCTS = {"products", "einsum"}
+# Themes whose ops are some operations long, which TensorFlow rounds each: measured against the largest number in it.
+LONG = {"networks", "optimizers"}
+LONG_ULPS = 4
 # They subtract from one, in TensorFlow in the dtype itself: the error is measured against the incoming gradient.
 CANCELLING = {"TanhGrad", "SigmoidGrad"}
 ULPS = 2
@@ -85,7 +90,12 @@ def assert_close(node: Node, got: Array, want: Array, inputs: list[Array]) -> No
     ulps = COMPLEX_ULPS if want.dtype.kind == "c" else ULPS
     with np.errstate(all="ignore"):
         scale = np.abs(want)
-        if node.op.name in SUMMING:
+        if node.op.category in LONG:
+            ulps *= LONG_ULPS
+            numbers = [np.abs(a[np.isfinite(a)]) for a in inputs if dtypes.is_differentiable(a.dtype)]
+            largest = max([1.0, *(float(a.max()) for a in numbers if a.size)])
+            scale = np.maximum(scale, np.asarray(largest, scale.dtype))
+        if node.op.name in SUMMING or node.op.category in PRODUCTS:
             absolute = [np.abs(a).astype(a.dtype) if dtypes.is_differentiable(a.dtype) else a for a in inputs]
             scale = np.maximum(scale, np.abs(eager.run(node.op, absolute, node.attrs)[0]))
         if node.op.name in CANCELLING:
