@@ -3,24 +3,21 @@
 #   make test PYTHON=python3.13 VENV=.venv313     another Python, beside the first
 #   make run FOLDER=~/pages                       the studio on another folder
 #   make example FRAMEWORK=torch                  train the recommender in PyTorch, or jax
-#   make fuzz MINUTES=60                          fuzz for an hour
 
 PYTHON ?= python3
 VENV = .venv
 PYTEST_ARGS ?=
 FOLDER ?= pages
 FRAMEWORK ?= numpy
-MINUTES ?= 5
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip
 PYTEST := $(BIN)/pytest
 # Marks alone would still import the frameworks, to find out which tests of their folders are marked.
-FRAMEWORK_TESTS := tests/tensorflow tests/native tests/torch tests/jax tests/frameworks tests/distributed
+FRAMEWORK_TESTS := tests/tensorflow tests/torch tests/jax tests/frameworks
 FRAMEWORKS := $(STAMPS)/tensorflow $(STAMPS)/torch $(STAMPS)/jax $(STAMPS)/fbgemm $(STAMPS)/example
-# With fresh memory filled with rubbish, an output byte that nobody wrote shows.
-CORE_SUITE := MALLOC_PERTURB_=165 $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser --ignore=tests/ray tests
+CORE_SUITE := $(PYTEST) -n 2 $(FRAMEWORK_TESTS:%=--ignore=%) --ignore=tests/hostile --ignore=tests/browser tests
 CPP_FILES := $(shell find csrc benchmarks -name '*.h' -o -name '*.hpp' -o -name '*.cpp' 2>/dev/null)
 WEB_FILES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
 STUDIO_PAGE := src/gradbag/studio/static/index.html
@@ -54,12 +51,6 @@ tour: $(STAMPS)/package ## Take the tour: what gradbag does, in the terminal
 example: $(STAMPS)/package $(STAMPS)/example $(filter %/torch %/jax,$(STAMPS)/$(FRAMEWORK)) ## Train a recommender on MovieLens-100k, in NumPy alone or in FRAMEWORK
 	$(RECOMMENDER) --framework $(FRAMEWORK) --folder "$(abspath build/recommender)"
 
-.PHONY: example-sharded
-example-sharded: $(STAMPS)/package $(STAMPS)/example $(STAMPS)/torch ## Train the recommender on two processes, of which one is killed
-	rm -rf build/sharded
-	cd examples && TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 $(abspath $(BIN)/python) -m torch.distributed.run \
-	    --nproc-per-node 2 --max-restarts 3 -m sharded --die-at 60 --folder "$(abspath build/sharded)"
-
 .PHONY: web
 web: $(STUDIO_PAGE) ## Build the studio's page, which a browser shows
 
@@ -87,10 +78,6 @@ bench-bags: $(STAMPS)/package $(STAMPS)/torch ## Measure the layer of PyTorch be
 bench-embedding: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm $(STAMPS)/limit ## Measure look-ups, gradients and steps of tables beside TensorFlow, PyTorch and FBGEMM
 	$(BIN)/python benchmarks/embedding.py
 
-.PHONY: bench-tensorflow
-bench-tensorflow: $(STAMPS)/package $(STAMPS)/bench ## Measure TensorFlow on gradbag's kernels beside stock TensorFlow: calls and whole steps
-	$(BIN)/python benchmarks/tensorflow_native.py
-
 .PHONY: bench-vocabulary
 bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Measure vocabularies and hash buckets beside pandas, Keras and TensorFlow
 	$(BIN)/python benchmarks/vocabulary.py
@@ -99,12 +86,6 @@ bench-vocabulary: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## 
 bench-file-table: $(STAMPS)/package ## Measure cold rows of a table in a file of 8 GiB beside np.memmap
 	$(BIN)/python benchmarks/file_table.py
 
-.PHONY: bench-distributed
-bench-distributed: $(STAMPS)/package $(STAMPS)/bench $(STAMPS)/fbgemm ## Measure a step of a table on several processes beside TorchRec and DDP
-	$(BIN)/python benchmarks/distributed.py
-	@if [ "$$(id -u)" = 0 ]; then $(BIN)/python benchmarks/distributed.py --ranks 4 --rate 500mbit; fi
-	$(BIN)/python benchmarks/spread_file_table.py
-
 .PHONY: bench-training
 bench-training: $(STAMPS)/package $(STAMPS)/torch $(STAMPS)/example ## Measure a training step of the recommender in PyTorch, with gradbag's layer and without
 	$(RECOMMENDER) --compare
@@ -112,21 +93,17 @@ bench-training: $(STAMPS)/package $(STAMPS)/torch $(STAMPS)/example ## Measure a
 # ------------------------------------------------------------------ check
 
 .PHONY: test
-test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STAMPS)/web-modules ## Run the tests that a change needs: the core, and TensorFlow, PyTorch and JAX
-	$(CORE_SUITE) -m "not slow" $(PYTEST_ARGS)
+test: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run every test: with TensorFlow, PyTorch and JAX, and in a browser
+	$(CORE_SUITE) $(PYTEST_ARGS)
 	$(NPM) test
 	$(PYTEST) tests/tensorflow -m "not slow" $(PYTEST_ARGS)
-	$(PYTEST) tests/native -m "not slow" $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/torch $(PYTEST_ARGS)
 	$(PYTEST) -n 2 tests/jax $(PYTEST_ARGS)
-
-.PHONY: test-more
-test-more: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) $(STUDIO_PAGE) $(STAMPS)/browser ## Run the rest: what is slow, between frameworks, in a browser, or hostile
-	$(CORE_SUITE) -m slow $(PYTEST_ARGS)
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
-	$(PYTEST) tests/distributed $(PYTEST_ARGS)
 	$(PYTEST) tests/browser $(PYTEST_ARGS)
 	$(PYTEST) tests/hostile $(PYTEST_ARGS)
+	@# Once more with fresh memory filled with rubbish: an output byte that nobody wrote shows.
+	MALLOC_PERTURB_=165 $(CORE_SUITE) --ignore=tests/studio $(PYTEST_ARGS)
 
 .PHONY: test-core
 test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (a few minutes, no TensorFlow)
@@ -135,10 +112,6 @@ test-core: $(STAMPS)/package $(STAMPS)/test-core ## Run the quick tests (a few m
 .PHONY: test-tensorflow
 test-tensorflow: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Compare with the real TensorFlow, bit for bit
 	$(PYTEST) tests/tensorflow $(PYTEST_ARGS)
-
-.PHONY: test-native
-test-native: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/tensorflow ## Run TensorFlow on gradbag's kernels, beside its own kept ones
-	$(PYTEST) tests/native $(PYTEST_ARGS)
 
 .PHONY: test-torch
 test-torch: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Check the ops in PyTorch: tape, forward mode, vmap, compiler
@@ -151,14 +124,6 @@ test-jax: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/jax ## Check the ops i
 .PHONY: test-frameworks
 test-frameworks: $(STAMPS)/package $(STAMPS)/test-core $(FRAMEWORKS) ## Compare the frameworks with each other, and execute docs/migration.md
 	$(PYTEST) tests/frameworks $(PYTEST_ARGS)
-
-.PHONY: test-distributed
-test-distributed: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/torch ## Spread tables over processes, on loopback: one to four give the same bits
-	$(PYTEST) tests/distributed $(PYTEST_ARGS)
-
-.PHONY: test-ray
-test-ray: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/ray ## Spread tables over actors of Ray, and kill some
-	$(PYTEST) tests/ray $(PYTEST_ARGS)
 
 .PHONY: test-hostile
 test-hostile: $(STAMPS)/package $(STAMPS)/test-core ## Run the tests with races, huge shapes and no memory
@@ -182,18 +147,6 @@ test-sanitizers: $(STAMPS)/build ## Run the kernels under the address and undefi
 	$(BIN)/cmake --build build/sanitizers --target kernels_test --parallel 2
 	build/sanitizers/kernels_test
 	GRADBAG_SIMD=baseline build/sanitizers/kernels_test
-
-.PHONY: fuzz
-fuzz: $(STAMPS)/package $(STAMPS)/test-core ## Draw calls, files, pages and requests for MINUTES; what goes wrong is kept as a case
-	$(BIN)/python tests/fuzz/run.py $(MINUTES)
-
-.PHONY: audit
-audit: $(STAMPS)/package $(STAMPS)/audit ## Look for known vulnerabilities in what gradbag brings along
-	$(BIN)/pip-audit --skip-editable
-
-.PHONY: licences
-licences: $(STAMPS)/package ## Check that all that gradbag brings along has a free licence
-	$(BIN)/python packaging/licences.py
 
 .PHONY: test-mutation
 test-mutation: $(STAMPS)/package $(STAMPS)/test-core ## Break the library on purpose, ten minutes long; the tests must notice
@@ -227,26 +180,9 @@ stubs: $(STAMPS)/package ## Write the generated files anew: type stubs, parts of
 screenshots: $(STAMPS)/package $(STAMPS)/test-core $(STAMPS)/browser $(STUDIO_PAGE) ## Take the pictures of the studio in docs/studio anew
 	$(BIN)/python tests/browser/screenshots.py
 
-.PHONY: docs
-docs: $(STAMPS)/package $(STAMPS)/docs ## Build the documentation site in build/site; its code is executed, a warning is an error
-	$(BIN)/python docs/site/prepare.py build/site-sources
-	$(BIN)/python -m sphinx -W --keep-going -q -b html build/site-sources build/site
-
 .PHONY: wheel
-wheel: $(STAMPS)/build $(STUDIO_PAGE) ## Build a wheel for this machine in dist, the studio's page included
-	GRADBAG_COMPILED=1 $(PIP) wheel -q --no-deps --wheel-dir dist .
-
-.PHONY: wheel-pure
-wheel-pure: $(STAMPS)/build $(STUDIO_PAGE) ## Build the wheel without compiled code, which pip takes where no other fits
-	GRADBAG_PURE=1 $(PIP) wheel -q --no-deps --no-build-isolation --wheel-dir dist .
-
-.PHONY: wheels
-wheels: $(STAMPS)/wheels wheel-pure ## Build and audit wheels for Linux on x86-64 and aarch64, and the one without compiled code
-	$(BIN)/python packaging/wheels.py dist
-
-.PHONY: sdist
-sdist: $(STAMPS)/wheels $(STUDIO_PAGE) ## Build the sdist in dist, the studio's page included
-	$(BIN)/python -m build -q --sdist --no-isolation .
+wheel: $(STAMPS)/build $(STUDIO_PAGE) ## Build a wheel in dist, the studio's page included
+	$(PIP) wheel -q --no-deps --wheel-dir dist .
 
 .PHONY: hooks
 hooks: $(STAMPS)/package $(STAMPS)/lint ## Check the changed files at every git commit
@@ -297,20 +233,14 @@ $(STAMPS)/tensorflow: pyproject.toml $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/torch: pyproject.toml $(STAMPS)/venv
-	@# PyTorch's own index has the build without a gigabyte of CUDA. It is asked for that alone: where it cannot be
-	@# reached, each package that PyTorch needs would be waited for.
-	$(PIP) install -q --no-deps --retries 1 --index-url https://download.pytorch.org/whl/cpu --group torch || true
-	$(PIP) install -q --group torch
+	@# PyTorch's own index has the build without a gigabyte of CUDA.
+	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group torch
 	@touch $@
 
 # TorchRec asks for FBGEMM with CUDA, but is content with the one for processors.
 $(STAMPS)/fbgemm: pyproject.toml $(STAMPS)/torch
-	$(PIP) install -q --group fbgemm
+	$(PIP) install -q --extra-index-url https://download.pytorch.org/whl/cpu --group fbgemm
 	$(PIP) install -q --no-deps torchrec==1.8.0
-	@touch $@
-
-$(STAMPS)/ray: pyproject.toml $(STAMPS)/venv
-	$(PIP) install -q --group ray
 	@touch $@
 
 # RecBole's wheel carries the data: it comes without the packages that it would run with, and can be done without.
@@ -347,18 +277,6 @@ $(STAMPS)/bench: pyproject.toml $(STAMPS)/tensorflow $(STAMPS)/torch
 $(STAMPS)/limit: CMakeLists.txt $(CPP_FILES) $(STAMPS)/build
 	$(BIN)/cmake -S . -B build/benchmarks -DGRADBAG_BUILD_BENCHMARKS=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python) >/dev/null
 	$(BIN)/cmake --build build/benchmarks --target limit --parallel 2 >/dev/null
-	@touch $@
-
-$(STAMPS)/wheels: pyproject.toml $(STAMPS)/build
-	$(PIP) install -q --group wheels
-	@touch $@
-
-$(STAMPS)/docs: pyproject.toml $(STAMPS)/venv
-	$(PIP) install -q --group docs
-	@touch $@
-
-$(STAMPS)/audit: pyproject.toml $(STAMPS)/venv
-	$(PIP) install -q --group audit
 	@touch $@
 
 $(STAMPS)/lint: pyproject.toml $(STAMPS)/venv

@@ -77,7 +77,7 @@ def test_what_the_architecture_names_is_there() -> None:
 
 def test_a_name_that_is_not_there_is_found() -> None:
     wrong = ["src/gradbag/nowhere.py", "eager.run_away", "spec.Op.fly", "csrc/call/abi.h:gradbag_fly", "flyingBuffalo"]
-    right = ["src/gradbag/spec.py", "eager.run", "spec.Op.infer", "csrc/call/abi.h:gradbag_fill", "lane_of", "x + y"]
+    right = ["src/gradbag/spec.py", "eager.run", "spec.Op.flat", "csrc/call/abi.h:gradbag_fill", "lane_of", "x + y"]
     text = " ".join(f"`{name}`" for name in [*wrong, *right])
     assert unknown(f"```\n`left/out.py`\n```\n{text} [gone](gone.md) [web](https://example.org)") == [*wrong, "gone.md"]
 

@@ -13,9 +13,7 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_hashing(m);
     gradbag::bind_vocabulary(m);
     gradbag::bind_records(m);
-    gradbag::bind_weighing(m);
     gradbag::bind_torch(m);
-    gradbag::bind_tensorflow(m);
 #ifdef GRADBAG_XLA
     gradbag::bind_xla(m);
 #endif

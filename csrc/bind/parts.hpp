@@ -13,8 +13,6 @@ void bind_strings(nanobind::module_& m);
 void bind_hashing(nanobind::module_& m);
 void bind_vocabulary(nanobind::module_& m);
 void bind_records(nanobind::module_& m);
-void bind_weighing(nanobind::module_& m);
 void bind_torch(nanobind::module_& m);
-void bind_tensorflow(nanobind::module_& m);
 
 }  // namespace gradbag

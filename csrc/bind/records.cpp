@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bind/lock.hpp"
 #include "bind/parts.hpp"
 #include "core/parallel.hpp"
 
@@ -85,7 +84,7 @@ int read_all(int file, Run run, std::uint8_t* bytes) {
 }
 
 void ask_for_records(int file, const Numbers& numbers, std::int64_t start, std::size_t record) {
-    const Unlocked unlocked;
+    const nb::gil_scoped_release released;
     for (const Run& run : runs_of(numbers, start, record)) ask_for(file, run);
 }
 
@@ -94,7 +93,7 @@ void ask_for_records(int file, const Numbers& numbers, std::int64_t start, std::
 int read_records(int file, const Numbers& numbers, std::int64_t start, std::size_t record,
                  const Bytes& bytes) {
     if (bytes.shape(0) != numbers.shape(0) * record) throw std::invalid_argument("sizes that do not fit");
-    const Unlocked unlocked;
+    const nb::gil_scoped_release released;
     const std::vector<Run> runs = runs_of(numbers, start, record);
     std::vector<std::uint8_t> is_read(runs.size());
     parallel_ranges(runs.size(), kCallWork, [&](std::size_t begin, std::size_t end, std::size_t) {

@@ -32,26 +32,20 @@ SegmentGroups group_by_index(Combiner combiner, UnsortedEntries<Word> all, std::
     return {group_entries(std::move(all)), std::move(counts)};
 }
 
-template <class T>
-Matrix<T> as_matrix(Matrix<T> grad) {
-    return grad;
-}
-
 // Adds up the scaled gradient rows of groups, in the order of the entries and starting from +0, and rounds
 // once. One thread's work on consecutive groups, a batch at a time. The scales tell which row of the gradient
-// a payload means, too. `Grad` has `row(number)` and `columns`, and `as_matrix` tells how much of it there
-// is.
-template <Lane T, class Word, class Scales, class Grad = Matrix<const T>>
+// a payload means, too.
+template <Lane T, class Word, class Scales>
 class GroupSums {
   public:
     using A = Accumulator<T>;
 
-    GroupSums(Grad grad, const GroupedEntries<Word>& entries, const Scales& scales, bool stream)
+    GroupSums(Matrix<const T> grad, const GroupedEntries<Word>& entries, const Scales& scales, bool stream)
         : grad_(grad),
           entries_(entries),
           scale_(scales),
           loops_(row_loops<T>()),
-          prefetch_(as_matrix(grad)),
+          prefetch_(grad),
           all_{rows_, scales_, grad.columns, 0, stream} {}
 
     // Groups [group, last); `rows.place(group, key)` says where the row of each belongs, and when those that
@@ -97,7 +91,7 @@ class GroupSums {
     // Lists the rows of entries [begin, end) with their scales, and the first rows after them, which nobody
     // in the next batch could ask for in time.
     void look_up(std::size_t begin, std::size_t end) {
-        const Grad grad = grad_;
+        const Matrix<const T> grad = grad_;
         const Word* const payloads = entries_.payloads.data() + begin;
         const std::size_t count = end - begin;
         const bool worthwhile = prefetch_.worthwhile();
@@ -137,7 +131,7 @@ class GroupSums {
         }
     }
 
-    Grad grad_;
+    Matrix<const T> grad_;
     const GroupedEntries<Word>& entries_;
     const Scales& scale_;
     const RowLoops<T>& loops_;
@@ -161,7 +155,7 @@ void sum_groups_into(Matrix<const T> grad, const GroupedEntries<Word>& grouped, 
         const std::size_t first = grouped.groups_before(parts.begin(part));
         const std::size_t last = grouped.groups_before(parts.end(part));
         if (first == last) return;
-        GroupSums<T, Word, Scales> sums(grad, grouped, scales, stream);
+        GroupSums sums(grad, grouped, scales, stream);
         auto rows = make_rows();
         sums(first, last, rows);
     });

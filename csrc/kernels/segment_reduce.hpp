@@ -4,14 +4,12 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 
 #include "core/buffer.hpp"
 #include "core/checked.hpp"
 #include "core/clear.hpp"
 #include "core/parallel.hpp"
-#include "core/plan.hpp"
 #include "core/prefetch.hpp"
 #include "core/thresholds.hpp"
 #include "core/types.hpp"
@@ -264,19 +262,6 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
         if (begin == entries && !cleared) clear_rows(output, finished, output.rows);  // mutant: tail
     });
     if (entries == 0 && !cleared) clear_rows(output, 0, output.rows);
-}
-
-// What the op's rule about sizes says: sorted ids end with the largest.
-template <Index I, Index S>
-Plan segments_from_last(std::span<const S> segment_ids) {
-    struct Nothing {};
-    if (segment_ids.empty()) return {{0}, Nothing{}};
-    constexpr auto largest =
-        std::min<std::int64_t>(std::numeric_limits<I>::max(), std::numeric_limits<S>::max());
-    const std::size_t last = segment_ids.size() - 1;
-    const std::size_t id = checked(load_once(&segment_ids[last]), static_cast<std::size_t>(largest),
-                                   Place{segment_input::segment_ids, last});
-    return {{static_cast<std::int64_t>(id) + 1}, Nothing{}};
 }
 
 }  // namespace gradbag

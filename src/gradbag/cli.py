@@ -1,4 +1,4 @@
-"""The command line: `gradbag run`, `check`, `export`, `import`, `diff`, `ops`, `shard`, `studio`, `tour`.
+"""The command line: `gradbag run`, `check`, `export`, `import`, `diff`, `ops`, `studio`, `tour`.
 
 Here are the arguments of all commands; what a command does stands in `commands`, in a file that is loaded when it is
 asked for.
@@ -91,28 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     studio.add_argument("--port", type=int, metavar="N", help="the port to use; without it, a free one")
     studio.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
 
-    _shard(command("shard", "sharding", "plan a table on several hosts, or check how fast they exchange rows"))
     command("tour", "touring", "see what the library does, in two minutes")
     return parser
-
-
-def _shard(shard: Any) -> None:
-    actions = shard.add_subparsers(dest="action", required=True, metavar="ACTION")
-    plan = actions.add_parser("plan", help="memory, bytes and time of a step on each host, by a cost model")
-    plan.add_argument("rows", type=int, metavar="ROWS", help="of the whole table")
-    plan.add_argument("columns", type=int, metavar="COLUMNS", help="of a row")
-    plan.add_argument("--hosts", type=int, required=True, metavar="N", help="how many share it")
-    plan.add_argument("--batch", type=int, default=8192, metavar="BAGS", help="on each host; 8192")
-    plan.add_argument("--bag", type=int, default=20, metavar="IDS", help="in each bag; 20")
-    plan.add_argument("--zipf", type=float, default=1.05, metavar="A", help="how unevenly ids occur; 1.05")
-    plan.add_argument("--dtype", default="float32", choices=("float32", "float64", "float16", "bfloat16"))
-    plan.add_argument("--optimizer", default="RowAdagrad", metavar="NAME", help="of gradbag.optim; RowAdagrad")
-    plan.add_argument("--partition", default="mod", choices=("div", "mod", "hash"))
-    plan.add_argument("--gigabits", type=float, default=10.0, metavar="G", help="a second, of the link of a host; 10")
-    plan.add_argument("--cores", type=int, default=8, metavar="N", help="of a host; 8")
-    check = actions.add_parser("check", help="exchange rows on the process group of torchrun, and tell how fast")
-    check.add_argument("--megabytes", type=int, default=64, metavar="MB", help="of an exchange; 64")
-    check.add_argument("--repeat", type=int, default=10, metavar="N", help="how often; 10")
 
 
 if __name__ == "__main__":

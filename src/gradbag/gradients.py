@@ -98,10 +98,6 @@ class Ops(Protocol):
         """0, 1, 2, ... as int64."""
         return self.Range(start=np.int64(0), limit=self._size(count), delta=np.int64(1))
 
-    def constant(self, array: Any) -> Any:
-        """A NumPy array that a rule has made."""
-        return array
-
     def ones(self, count: Any) -> Any:
         """As many ones, of int8."""
         return self.Fill(dims=self.Pack(values=[self._size(count)]), value=np.int8(1))
@@ -113,18 +109,6 @@ class Ops(Protocol):
     def take(self, values: Any, places: Any) -> Any:
         """The rows of an array at some places."""
         return self.GatherV2(params=values, indices=places, axis=np.int32(0))
-
-    def split(self, values: Any, lengths: Any, count: int) -> list[Any]:
-        """A vector cut into `count` pieces, whose lengths are numbers or a vector of int64."""
-        if isinstance(lengths, (list, tuple)):
-            lengths = np.array(lengths, np.int64)
-        ends = self.Cumsum(x=lengths, axis=np.int32(0), exclusive=True)
-        one = np.array([1], np.int64)
-
-        def at(vector: Any, place: int) -> Any:
-            return self.Slice(input=vector, begin=np.array([place], np.int64), size=one)
-
-        return [self.Slice(input=values, begin=at(ends, k), size=at(lengths, k)) for k in range(count)]
 
     def nonzero(self, marks: Any) -> Any:
         """Where a vector is not zero."""
@@ -198,16 +182,15 @@ def pull(
     """
     if op.rule is None:
         raise errors.UnsupportedTypeError(f"{op.name} has no gradient")
-    carries = op.differentiable_outputs
-    flat = [
-        None if arg.name not in carries else ops.zeros_like(y) if c is None else ops.dense(c)
-        for arg, y, c in zip(op.flat_outputs(len(outputs)), outputs, cotangents, strict=True)
-    ]
     names = [arg.name for arg in op.outputs]
-    g = dict(zip(names, op.grouped_outputs(flat), strict=True))
+    carries = op.differentiable_outputs
+    g = {
+        name: None if name not in carries else ops.zeros_like(y) if c is None else ops.dense(c)
+        for name, y, c in zip(names, outputs, cotangents, strict=True)
+    }
     inputs = dict(zip(op.input_names, op.grouped(values), strict=True))
     x = SimpleNamespace(**inputs, **attrs)
-    y = SimpleNamespace(**dict(zip(names, op.grouped_outputs(outputs), strict=True)))
+    y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
     pulled = op.rule(ops, x, y, SimpleNamespace(**g))
     missing = [name for name in op.differentiable if name not in pulled and inputs[name] is not None]
     if missing:
@@ -241,7 +224,8 @@ def push(
             v if name not in op.linear or v is None else ops.zeros_like(v) if t is None else t
             for name, v, t in zip(names, values, tangents, strict=True)
         ]
-        return op.flat_answer(ops.call(op, moved, attrs))
+        answer = ops.call(op, moved, attrs)
+        return list(answer) if op.result is not None else [answer]
     places = [place for place, tangent in enumerate(tangents) if tangent is not None]
 
     # The reverse rule is linear in its cotangents, and its transpose is the derivative in a direction.

@@ -143,17 +143,10 @@ def _container() -> int:
 
 
 def _process() -> int:
-    """What is left below the process's own ceiling (ulimit -v), which a batch system may have set far below the
-    machine's memory."""
+    """The process's own ceiling (ulimit -v), which a batch system may have set far below the machine's memory."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has none
         return _LARGEST
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft == resource.RLIM_INFINITY:
-        return _LARGEST
-    try:
-        with open("/proc/self/statm", encoding="ascii") as numbers:
-            return max(soft - int(numbers.read().split()[0]) * resource.getpagesize(), 0)
-    except OSError:
-        return soft
+    return _LARGEST if soft == resource.RLIM_INFINITY else soft

@@ -12,6 +12,7 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -19,10 +20,9 @@ import numpy as np
 
 from . import dtypes, errors
 from .dims import AnyShape, Dims, Size, Sizes, parse
-from .listing import Lists
 
 Inputs = Mapping[str, Any]
-AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "floats", "strings", "tensor"]
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,9 @@ class Arg:
     holds: str | None = None  # shape string whose sizes are the *contents* of this input
     gives: str = ""  # a word whose size the contents of this input decide, by a rule or by counting
     note: str = ""  # said when a value of this input is out of range: what its range comes from
-    many: bool = False  # a list; all lists of inputs of a call have one length, and all lists of outputs
-    count: str = ""  # TensorFlow's attribute for the length of a list; one of outputs is as long as those of inputs, or
-    # as an attribute of this name that the op declares
-    each: bool = False  # of a list: its members may differ in dtype, and each output has that of the input beside it
+    many: bool = False  # a list of such inputs, as long as the caller likes; all lists of a call have one length
     optional: bool = False  # may be left out: None
     updates: bool = False  # the op changes this input in place; only once all is checked, so that an error leaves it
-    handle: bool = False  # what TensorFlow passes as a resource: a variable that is read or changed where it is kept
     dims: Dims = field(init=False, repr=False, compare=False)
     contents: Dims | None = field(init=False, repr=False, compare=False)
 
@@ -113,7 +109,6 @@ class Kernel:
     `copies` names a type variable whose values are only moved, never computed with: the kernel sees bytes.
     `scratch` names the sizes that the kernel keeps working memory for, eight bytes each.
     `fixed` are the first of its settings, the attributes that `settings` names are the others.
-    `takes_over`: never slower than TensorFlow's own kernel, whose place it takes where that is asked for.
     A kernel of an op that updates inputs writes nothing before all values are checked.
     """
 
@@ -123,7 +118,6 @@ class Kernel:
     scratch: tuple[str, ...] = ()
     fixed: tuple[Any, ...] = ()
     settings: tuple[str, ...] = ()
-    takes_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,9 +131,7 @@ Samples = Callable[[np.random.Generator], Iterable[Inputs]]
 ShapeRule = Callable[..., Sequence[AnyShape]]
 # What a session does with an op: it is fed, it holds a value, or its first input is a variable that gets its output:
 # to "assign" needs no value before, to "update" does. What an op itself updates (`Arg.updates`) is a variable too.
-# Whether its first input is "initialized" only a session knows, how many numbers a "random" op has drawn, and which
-# output of a "switch", which input of a "merge" is alive.
-State = Literal["", "fed", "variable", "assign", "update", "initialized", "random", "switch", "merge"]
+State = Literal["", "fed", "variable", "assign", "update"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 
@@ -147,7 +139,7 @@ _MOST_OUTLINES = 4096  # shapes are few, but a caller may come with ever new one
 _outlines: WeakKeyDictionary[Op, dict[Any, list[tuple[AnyShape, str]]]] = WeakKeyDictionary()
 
 
-class Op(Lists):
+class Op:
     """One declared op. Made by the `op` decorator; knows its schema and its rules, never a framework."""
 
     def __init__(
@@ -185,7 +177,6 @@ class Op(Lists):
         self.attr_defaults = {a.name: a.default for a in self.attrs}
         self.required_attrs = tuple(a.name for a in self.attrs if a.default is REQUIRED)
         self.lists = tuple(p for p, a in enumerate(self.inputs) if a.many)
-        self.output_lists = tuple(p for p, a in enumerate(self.outputs) if a.many)
         self.updates = any(a.updates for a in self.inputs)
         self.optional_names = frozenset(a.name for a in self.inputs if a.optional)
         # What can carry a gradient for some dtype; of an op that changes its inputs, nothing.
@@ -250,14 +241,11 @@ class Op(Lists):
 
         Where a rule gives the shapes there are none: NumPy makes the results.
         """
-        if self.shape_rule is not None or self.output_lists:
+        if self.shape_rule is not None:
             return ()
         counted = set(self.counted_words)
         if counted and self.size_rule is not None:
-            given = self.example.inputs
-            settings = {attr.name: given.get(attr.name, attr.default) for attr in self.attrs}
-            inputs = [np.asarray(value) for name, value in given.items() if name not in settings]
-            sizes = self.bound(self.size_rule, settings)(*inputs)
+            sizes = self.size_rule(*[np.asarray(value) for value in self.example.inputs.values()])
             counted = {word for word, size in sizes.items() if isinstance(size, AtLeast)}
         return tuple(a.name for a in self.outputs if counted.isdisjoint(a.dims.words))
 
@@ -275,6 +263,65 @@ class Op(Lists):
     def allowed(self, arg: Arg) -> tuple[str, ...]:
         """The dtype names that an argument takes."""
         return self.types.get(arg.dtype, (arg.dtype,))
+
+    def flat_inputs(self, count: int) -> tuple[Arg, ...]:
+        """The declared input of each of `count` arrays: lists of inputs take as many as the others leave."""
+        if not self.lists:
+            return self.inputs
+        return tuple(arg for arg in self.inputs for _ in range(self.list_length(count) if arg.many else 1))
+
+    def takes(self, count: int) -> bool:
+        """Whether a call can have so many arrays, optional ones that are left out among them."""
+        rest = count - len(self.inputs) + len(self.lists)
+        return rest >= 0 and (rest % len(self.lists) == 0 if self.lists else rest == 0)
+
+    def list_length(self, count: int) -> int:
+        """How long each list of inputs is in a call of `count` arrays."""
+        return (count - len(self.inputs)) // len(self.lists) + 1
+
+    def flat_held(self, count: int) -> list[int]:
+        """The places of the arrays whose contents are sizes, among `count` ones."""
+        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.contents is not None]
+
+    def flat_updates(self, count: int) -> list[int]:
+        """The places of the arrays that the op changes, among `count` ones."""
+        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.updates] if self.updates else []
+
+    def flat_names(self, count: int) -> tuple[str, ...]:
+        """What to call each of `count` arrays in a message: 'values[2]' for one of a list."""
+        if not self.lists:
+            return self.input_names
+        length = self.list_length(count)
+        return tuple(
+            name for a in self.inputs for name in ([f"{a.name}[{k}]" for k in range(length)] if a.many else [a.name])
+        )
+
+    def flat(self, values: Sequence[Any]) -> list[Any]:
+        """The values of the inputs with the members of lists of inputs side by side, None for what is left out."""
+        if not self.lists:
+            return list(values)
+        return [v for a, value in zip(self.inputs, values, strict=True) for v in (value if a.many else [value])]
+
+    def grouped(self, flat: Sequence[Any]) -> list[Any]:
+        """The opposite of `flat`."""
+        if not self.lists:
+            return list(flat)
+        values, length = iter(flat), self.list_length(len(flat))
+        return [list(islice(values, length)) if arg.many else next(values) for arg in self.inputs]
+
+    def listed(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The values of a call, if those that must be lists of arrays are lists of one length."""
+        for place in self.lists:
+            name, given = self.input_names[place], values[place]
+            if not isinstance(given, (list, tuple)):
+                raise errors.wrong_type(self.name, name, ["a list of arrays"], type(given).__name__)
+            if not given:
+                raise errors.invalid(self.name, errors.Fault("rule", name, (), [], hint="must hold at least one array"))
+            first = self.lists[0]
+            if len(given) != len(values[first]):
+                wanted = f"as long as {self.input_names[first]}, {len(values[first])}"
+                raise errors.unfit(self.name, name, wanted, str(len(given)))
+        return values
 
     def bound(self, rule: Callable[..., Any], attrs: Mapping[str, Any]) -> Callable[..., Any]:
         """A rule about values with the attributes that it names beside the inputs."""
@@ -296,8 +343,6 @@ class Op(Lists):
                 continue
             if name not in self.allowed(arg):
                 raise errors.wrong_type(self.name, argument, self.allowed(arg), name)
-            if arg.each:
-                continue
             if bound.setdefault(arg.dtype, name) != name:
                 why = f"like {giver[arg.dtype]}"
                 raise errors.wrong_type(self.name, argument, [bound[arg.dtype]], name, why)
@@ -354,9 +399,8 @@ class Op(Lists):
         bound = self.resolve_types(names, settings)
         sizes = self.bind_shapes(shapes, contents)
         known: list[Known | None] = []
-        args = self.flat_outputs(self.output_count(len(shapes), settings))
         if self.shape_rule is None:
-            found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in args]
+            found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in self.outputs]
         else:
             known = [
                 None if name is None else Known(name, None if shape is None else tuple(shape), held)
@@ -366,9 +410,7 @@ class Op(Lists):
                 found = self.shape_rule(*self.grouped(known), **settings)
             except errors.Fault as fault:
                 raise errors.invalid(self.name, fault) from None
-            if self.output_lists:
-                found = self.flat_answer(found if self.result is not None else found[0])
-        outline = list(zip(found, self.output_types(args, bound, names), strict=True))
+        outline = [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)]
         alone = not self.held and not any(k is not None and k.looked for k in known)
         if alone and key is not None:
             if len(outlines) == _MOST_OUTLINES:
@@ -376,21 +418,7 @@ class Op(Lists):
             outlines[key] = outline
         return outline, alone
 
-    def ruled_sizes(
-        self, shapes: Sequence[Sequence[Size] | None], names: Sequence[str | None], attrs: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """The sizes of the counted words as the rule about shapes tells them, None where only the data does."""
-        sizes: Sizes = {}
-        for arg, (shape, _) in zip(self.outputs, self.infer(shapes, names, None, attrs), strict=True):
-            arg.dims.bind(shape, sizes)
-        return {word: sizes.get(word) for word in self.counted_words}
-
     # ------------------------------------------------------------------ details
-    def output_types(self, args: Sequence[Arg], bound: Mapping[str, str], names: Sequence[str | None]) -> list[str]:
-        """The dtype of each flat output: that of its type variable, or of the input that stands beside it in a list."""
-        each = iter([name for arg, name in zip(self.flat_inputs(len(names)), names, strict=True) if arg.each])
-        return [str(next(each)) if arg.each else bound.get(arg.dtype, arg.dtype) for arg in args]
-
     def _can_carry_gradient(self, arg: Arg) -> bool:
         return not dtypes.DIFFERENTIABLE.isdisjoint(self.allowed(arg))
 
@@ -452,12 +480,6 @@ class Op(Lists):
             special = [arg.optional, arg.contents is not None, arg.many or arg.updates]
             if sum(special) > 1:
                 raise TypeError(f"{self.name}: {arg.name} can be optional, or hold sizes, or be a list or updated")
-        if len({arg.count for arg in self.outputs if arg.many}) > 1:
-            raise TypeError(f"{self.name}: all lists of outputs must have one length")
-        if self.output_lists and not self.outputs[self.output_lists[0]].count and not self.lists:
-            raise TypeError(f"{self.name}: a list of outputs needs the attribute that counts it, or a list of inputs")
-        if self.kernel is not None and self.output_lists:
-            raise TypeError(f"{self.name}: a kernel gives no lists of outputs")
         if self.kernel is not None and not set(self.kernel.settings) <= set(self.attr_defaults):
             raise TypeError(f"{self.name}: the kernel's settings must be attributes")
         for name in self.linear:

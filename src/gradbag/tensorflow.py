@@ -1,9 +1,9 @@
-"""gradbag inside TensorFlow: an existing model with gradbag's kernels, without editing it.
+"""gradbag inside TensorFlow: try an existing model with gradbag's ops, without editing it.
 
 import gradbag.tensorflow
 
-gradbag.tensorflow.install()
-model.fit(data)
+with gradbag.tensorflow.patch():
+    model.fit(data)
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from . import attributes, errors
+from . import attributes
 from .adapters.tensorflow import interpret
-from .adapters.tensorflow.install import install, installed, stock
 from .spec import Op, registry
 
-__all__ = ["install", "installed", "patch", "stock"]
+__all__ = ["patch"]
 
 _lock = threading.Lock()
 _replaced: list[tuple[dict[str, Any], str, Any]] = []  # namespace, name, and what TensorFlow has there
@@ -79,39 +77,11 @@ def _stand_in(op: Op, generated: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **given: Any) -> Any:
         given.update(zip(names, args, strict=False))
-        name = given.pop("name", None)
-        values = [_plain(given.pop(name)) for name in op.input_names]
-        try:
-            answer = interpret(op, values, attributes.normal(op, given))
-        except errors.Error as refusal:
-            for ours, theirs in _REFUSALS.items():
-                if isinstance(refusal, ours):
-                    raise theirs(None, None, str(refusal)) from refusal
-            raise
-        return answer if name is None or tf.executing_eagerly() else _named(op, answer, name)
+        given.pop("name", None)
+        values = [given.pop(name) for name in op.input_names]
+        return interpret(op, values, attributes.normal(op, given))
 
     call.__name__ = call.__qualname__ = generated.__name__
     call.__doc__ = generated.__doc__
     call.autograph_info__ = {}  # type: ignore[attr-defined]
     return call
-
-
-_REFUSALS = {
-    errors.InvalidArgumentError: tf.errors.InvalidArgumentError,
-    errors.ResourceExhaustedError: tf.errors.ResourceExhaustedError,
-    errors.CancelledError: tf.errors.CancelledError,
-}
-
-
-def _plain(value: Any) -> Any:
-    """What code of TensorFlow 1 passes for a size or a shape, as numbers."""
-    if isinstance(value, tf.compat.v1.Dimension):
-        return value.value if value.value is not None else tf.convert_to_tensor(value)  # which says what is wrong
-    return np.array(value.as_list(), np.int64) if isinstance(value, tf.TensorShape) else value
-
-
-def _named(op: Op, answer: Any, name: str) -> Any:
-    """The outputs under the name of a node that the caller has chosen."""
-    if op.result is None:
-        return tf.identity(answer, name=name)
-    return op.result._make(tf.raw_ops.IdentityN(input=list(answer), name=name))

@@ -343,11 +343,7 @@ def test_calls_go_32_deep_and_no_deeper() -> None:
 
 
 def test_calls_that_multiply_are_refused_before_anything_is_built() -> None:
-    assert_refused(
-        chain_of_functions(31, calls=8).bytes,
-        "with the functions written out the graph would take about",
-        gradbag.ResourceExhaustedError,
-    )
+    assert_refused(chain_of_functions(31, calls=8).bytes, "the graph would have more than 10,000,000 nodes")
 
 
 def one_call(change: Callable[[Maker, Any, Any], None]) -> bytes:
@@ -434,14 +430,9 @@ def test_deep_nesting_is_refused() -> None:
     for _ in range(40):
         value = value.func.attr.add(key="f").value
     assert_refused(made.bytes, "is no GraphDef")
-    for deep in (65, 200_000):
+    for deep in (65, 1_000_000):
         assert_refused(b"node {" + b"a {" * deep, "nested deeper than 64")
     assert_refused(b"node { name: 'a' op: " + b"[" * 100_000, "is no GraphDef")
-
-
-def test_text_with_more_fields_than_are_read_is_refused() -> None:
-    for data in (b"node {}\n" * 300_000, b"node { op: 'Const' attr { value { list { i: [" + b"1," * 300_000 + b"]}}}}"):
-        assert_refused(data, r"has about \d+,\d+ fields, more than the 262,144", gradbag.ResourceExhaustedError)
 
 
 @pytest.mark.parametrize(

@@ -168,16 +168,7 @@ def test_it_can_be_forgotten(scale_rows: Op) -> None:
 
 
 # ------------------------------------------------------------------ every kind
-KINDS = [
-    "CubeRows",
-    "RoundRows",
-    "PowerRows",
-    "ProductOfRows",
-    "ShiftRows",
-    "DecayRows",
-    "PowersOfRows",
-    "NegatedRows",
-]
+KINDS = ["CubeRows", "RoundRows", "PowerRows", "ProductOfRows", "ShiftRows", "DecayRows"]
 
 
 @pytest.fixture(params=KINDS)
@@ -196,10 +187,7 @@ def test_every_kind_gives_its_example(kind: Op) -> None:
     call = getattr(raw_ops, kind.name)
     given = dict(kind.example.inputs)
     given |= {name: np.array(given[name], np.float32) for name in kind.example.after}
-    outputs = kind.flat_answer(call(**given))
-    wanted = list(kind.example.outputs.values())
-    for got, want in zip(outputs, kind.flat_answer(wanted if kind.result else wanted[0]), strict=True):
-        np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(call(**given), next(iter(kind.example.outputs.values())))
     for name, value in kind.example.after.items():
         np.testing.assert_array_equal(given[name], value)
 
@@ -217,8 +205,6 @@ def test_every_kind_is_in_stubs_docs_and_blocks(kind: Op) -> None:
         "DecayRows": ("table: NDArray[Any]", "Changed in place, unless there is an error: table."),
         "ProductOfRows": ("factors: Sequence[ArrayLike]", "list of T"),
         "PowerRows": ("power: int = 2", "power=2"),
-        "PowersOfRows": ("-> list[NDArray[Any]]", "| `powers` | list of T |"),
-        "NegatedRows": ("negated: list[NDArray[Any]]", "| `negated` | list of T |"),
         "RoundRows": ("x: ArrayLike", "No input carries a gradient."),
         "CubeRows": ("x: ArrayLike", "Gradients: x, in reverse and forward mode, to any order."),
     }.items():
@@ -263,7 +249,6 @@ def test_every_kind_is_a_node_and_comes_back_from_a_graphdef(kind: Op, left_out:
         assert node.absent == (1,)
         assert node.ports == ["x"]
     wanted = kind.example.inputs["x"] if node.absent else next(iter(kind.example.outputs.values()))
-    wanted = wanted[0] if kind.outputs[0].many else wanted
     again = load_graphdef(to_graphdef_bytes(scope.graph))
     for graph in (scope.graph, again):
         session = ClientSession(Scope.over(graph))

@@ -28,8 +28,7 @@ from .desk import Desk
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 SIZE = {"width": 1280, "height": 720}
-# Milliseconds; more on a machine that has many other things to do.
-PATIENCE = int(os.environ.get("GRADBAG_PATIENCE", "15000"))
+PATIENCE = 15_000  # milliseconds, on a machine with other things to do
 # Said on the console, where the tests hear it.
 REPORT = """addEventListener("securitypolicyviolation", (event) =>
     console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));"""

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from gradbag.page.declared import GRADIENT
 from gradbag.spec import registry
 
 from .conftest import Studio
@@ -142,8 +141,6 @@ def test_a_worker_struck_down_shows_an_error_at_the_block_and_the_page_lives(own
 
 # The user has to say which variable, or with which value.
 ASKING = [op.name for op in registry if op.state or op.updates]
-# Or of what, and by what.
-ASKING.append(GRADIENT.name)
 
 
 def test_every_block_of_the_catalogue_runs_at_once(own_desk: Desk, studio: Studio) -> None:

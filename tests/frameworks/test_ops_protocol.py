@@ -113,15 +113,6 @@ CASES: dict[str, tuple[Callable[[Interpreter], Any], list[Any]]] = {
     "range": (lambda i: [i.ops.range(3), i.ops.range(0)], [np.arange(3), np.arange(0)]),
     "ones": (lambda i: [i.ops.ones(3), i.ops.ones(0)], [np.ones(3, np.int8), np.ones(0, np.int8)]),
     "zeros_like": (lambda i: [i.ops.zeros_like(i.value(a)) for a in (TABLE, KEYS)], [0 * TABLE, 0 * KEYS]),
-    "constant": (lambda i: [i.ops.constant(KEYS)], [KEYS]),
-    "split": (
-        lambda i: [
-            part
-            for lengths in ([2, 0, 1], i.value(np.array([2, 0, 1])))
-            for part in i.ops.split(i.value(np.arange(3.0)), lengths, 3)
-        ],
-        2 * [np.array([0.0, 1.0]), np.array([]), np.array([2.0])],
-    ),
     "take": (lambda i: [i.ops.take(i.value(TABLE), i.value(KEYS))], [TABLE[KEYS]]),
     "nonzero": (
         lambda i: [i.ops.nonzero(i.value(np.array(marks, np.int8))) for marks in ([0, 1, 0, 2], [])],

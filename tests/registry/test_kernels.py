@@ -37,12 +37,8 @@ def test_a_declared_kernel_exists_for_every_dtype(op: Op) -> None:
 
 
 def _exact_words(op: Op) -> set[str]:
-    """Words whose size a rule of the op tells exactly, so that no kernel needs to count."""
+    """Words whose size the op's size rule tells exactly, so that no kernel needs to count."""
     case = next(cases(op, usual_types(op)))
-    if op.shape_rule is not None:
-        names = [None if a is None else dtypes.name_of(a.dtype) for a in case.arrays]
-        ruled = op.ruled_sizes([None if a is None else a.shape for a in case.arrays], names, case.attrs)
-        return {word for word, size in ruled.items() if size is not None}
     sizes = {} if op.size_rule is None else op.size_rule(*case.arrays)
     return {word for word, size in sizes.items() if isinstance(size, int)}
 

@@ -103,33 +103,12 @@ def test_patches_nest_and_may_end_in_any_order():
     assert held() == before
 
 
-def test_a_refusal_has_tensorflows_class_and_gradbags_words():
+def test_a_refusal_is_gradbags():
     with (
         gradbag.tensorflow.patch(),
-        pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] == 5 out of range"),
+        pytest.raises(gradbag.InvalidArgumentError, match=r"indices\[0\] == 5 out of range"),
     ):
         tf.sparse.segment_sum(tf.ones([2, 1]), [5], [0])
-
-
-def test_nodes_have_the_names_that_were_asked_for():
-    with gradbag.tensorflow.patch(), tf.Graph().as_default() as graph:
-        tf.compat.v1.sparse_segment_sum(np.ones((2, 1), np.float32), [1], [0], name="pooled")
-        tf.raw_ops.SparseSegmentSumGradV2(
-            grad=np.ones((2, 1), np.float32), indices=[1], segment_ids=[0], dense_output_dim0=2, name="gradient"
-        )
-        assert graph.get_tensor_by_name("pooled:0").shape.as_list() == [None, 1]
-        assert graph.get_tensor_by_name("gradient:1").dtype == tf.int32
-
-
-def test_sizes_of_the_kind_of_tensorflow_1():
-    size, shape = tf.compat.v1.Dimension(3), tf.TensorShape([2, 2])
-    with gradbag.tensorflow.patch():
-        entries = {"grad": tf.ones([1, 1]), "indices": tf.constant([1]), "segment_ids": tf.constant([0])}
-        assert tf.raw_ops.SparseSegmentSumGrad(**entries, output_dim0=size).shape == (3, 1)
-        filled = tf.raw_ops.SparseFillEmptyRows(
-            indices=np.array([[0, 1]]), values=tf.constant([1.0]), dense_shape=shape, default_value=tf.constant(7.0)
-        )
-        assert filled.output_values.numpy().tolist() == [1.0, 7.0]
 
 
 # ------------------------------------------------------------------ what is built of them

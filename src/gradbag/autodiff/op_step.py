@@ -70,7 +70,8 @@ class OpStep:
         self.op, self.attrs = op, attrs
 
     def run(self, values: Sequence[Any]) -> list[Any]:
-        return self.op.flat_answer(raw_ops.apply(self.op, values, self.attrs))
+        answer = raw_ops.apply(self.op, values, self.attrs)
+        return list(answer) if self.op.result is not None else [answer]
 
     def pull(
         self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
@@ -86,7 +87,8 @@ def trace_op(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     # Lists and numbers become arrays here, once: the rules want arrays, and all dtypes are known.
     arrays = arguments.to_arrays(op, [plain(v) for v in values])
     ready = [v if isinstance(v, Traced) else a for v, a in zip(values, arrays, strict=True)]
-    return op.answer(execute(OpStep(op, attrs), ready))
+    outputs = execute(OpStep(op, attrs), ready)
+    return outputs[0] if op.result is None else op.result._make(outputs)
 
 
 raw_ops.interpreters[Traced] = trace_op

@@ -48,7 +48,7 @@ class Prepared:
 
 
 def _deciding(op: Op, settings: tuple[str, ...]) -> tuple[str, ...]:
-    rules = [rule for rule in (op.check_rule, op.size_rule, op.shape_rule) if rule is not None]
+    rules = [rule for rule in (op.check_rule, op.size_rule) if rule is not None]
     named = {name for rule in rules for name in signature(rule).parameters}
     return tuple(name for name in op.attr_defaults if name in settings or name in named)
 

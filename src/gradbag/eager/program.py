@@ -56,7 +56,6 @@ class Program:
         variables = dict.fromkeys(a.dtype for a in passed if a.dtype in op.types and a.dtype != kernel.copies)
         suffix = "__" + "_".join(bound[v] for v in variables) if variables else ""
         self.fill_name, self.plan_name = kernel.name + suffix, kernel.name + "_plan" + suffix
-        self.rules_name = kernel.name + "_rules" + suffix  # what the op's rules say, for callers without Python
         self.fill = module.find_kernel(self.fill_name)
         self.plan = module.find_kernel(self.plan_name)
 

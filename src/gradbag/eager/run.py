@@ -17,7 +17,7 @@ from . import prepared
 from .body import run_body
 from .out import Out, overlap
 from .program import native
-from .routes import Route, fault_of, known_route, route_for, run_native
+from .routes import Route, known_route, route_for, run_native
 
 Array = np.ndarray[Any, Any]
 _WRITEABLE = 0x501  # NumPy's flags for C-contiguous, aligned and writeable
@@ -37,7 +37,10 @@ def shortcut(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
 
 def answer(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Out | None = None) -> Any:
     """What a raw op answers on arrays and Python values: an output, a named tuple of several, or None."""
-    return op.answer(run(op, values, attrs, out))
+    outputs = run(op, values, attrs, out)
+    if op.result is None:
+        return outputs[0] if outputs else None
+    return tuple.__new__(op.result, outputs)
 
 
 def quick_run(op: Op, values: Sequence[Any], attrs: dict[str, Any], share: bool = False) -> list[Array]:
@@ -45,7 +48,7 @@ def quick_run(op: Op, values: Sequence[Any], attrs: dict[str, Any], share: bool 
     if op.kernel is not None:
         found = shortcut(op, values, attrs)
         if found is not NotImplemented:
-            return op.flat_answer(found)
+            return [found] if len(op.outputs) == 1 else list(found or ())
     return run(op, values, attrs, share=share)
 
 
@@ -55,11 +58,7 @@ def run(
     """Check the call and compute its outputs; `values` are flat, arrays or Python values."""
     if int in map(type, values):
         values = arguments.with_sizes(op, values)
-    route = None
-    if op.kernel is not None:
-        # Another thread may give an array another shape during the call; that of a view stays.
-        values = [value.view() if type(value) is np.ndarray else value for value in values]
-        route = known_route(op, values)
+    route = known_route(op, values) if op.kernel is not None else None
     arrays: Sequence[Any] = values if route is not None else arguments.to_arrays(op, values)
     if op.updates:
         return _in_place(op, values, arrays, attrs, out)
@@ -79,18 +78,17 @@ def functional(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Arr
     places = op.flat_updates(len(arrays))
     for place in places:
         _reserve_copy(op, op.flat_names(len(arrays))[place], arrays[place])
-        if op.kernel is not None:
-            arrays[place] = np.array(arrays[place])
-    if op.kernel is None or native is None:
-        return _by_body(op, arrays, attrs)  # a body makes them anew
+        arrays[place] = np.array(arrays[place])
     outputs = run(op, arrays, attrs)
     return [*[arrays[place] for place in places], *outputs]
 
 
 def refusal(op: Op, found: tuple[Any, ...]) -> errors.InvalidArgumentError:
     """What to say of the fault that a kernel has found, for a caller that has called it without `run`."""
+    kind, place, position, column, value, low, high = found
     assert op.kernel is not None
-    return _named(op, fault_of(op, op.kernel.passes or op.input_names, found))
+    where = (position,) if column < 0 else (position, column)
+    return _named(op, errors.Fault(kind, (op.kernel.passes or op.input_names)[place], where, value, low, high))
 
 
 def _by_kernel(

@@ -86,11 +86,6 @@ def array_digest(array: Array) -> bytes:
     return state.digest()
 
 
-def output_digest(result: bytes, index: int) -> bytes:
-    """Of one output of a result; a list may have any number of them."""
-    return result + index.to_bytes(4, "little") if index else result
-
-
 def call_digest(node: Node) -> bytes:
     """Of what a node does, whatever it reads."""
     if node.digest:

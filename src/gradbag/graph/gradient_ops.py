@@ -20,7 +20,10 @@ class GraphOps(Ops):
         self._scope = scope
 
     def call(self, op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        return op.answer(build(self._scope, op, values, attrs).outputs)
+        outputs = build(self._scope, op, values, attrs).outputs
+        if op.result is None:
+            return outputs[0] if outputs else None
+        return op.result._make(outputs)
 
     def row_grad(self, compact: Any, like: Output) -> RowGrad:
         # Whoever asks for its sums later has them outside of the scope of these gradients.

@@ -41,7 +41,7 @@ class ClientSession:
         self._variables: dict[Node, Held] = {}
         for name, held in (variables or {}).items():
             node = self.graph.get(name)
-            if node is not None and (node.op.state == "random" or _fits(node, held[0])):
+            if node is not None and node.op.state == "variable" and _fits(node, held[0]):
                 self._variables[node] = held
         self._plans: dict[Any, Plan] = {}
         self._lock = threading.Lock()
@@ -174,8 +174,7 @@ def _fed_array(output: Output, value: Any) -> Array:
 
 
 def _fits(variable: Node, array: Array) -> bool:
-    kept = variable.op.state == "variable" and dtypes.name_of(array.dtype) == variable.dtypes[0]
-    return kept and _has_shape(array, variable.shapes[0])
+    return dtypes.name_of(array.dtype) == variable.dtypes[0] and _has_shape(array, variable.shapes[0])
 
 
 def _has_shape(array: Array, shape: Sequence[int | None] | None) -> bool:

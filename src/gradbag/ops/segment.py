@@ -58,9 +58,7 @@ def _declaration(combiner: Combiner, more_rows: int) -> dict[str, Any]:
     return {
         "attrs": [SPARSE_GRADIENT],
         "outputs": [OUTPUT],
-        "kernel": Kernel(
-            "segment_reduce", passes=("data", "indices", "segment_ids"), fixed=(combiner.name,), takes_over=True
-        ),
+        "kernel": Kernel("segment_reduce", passes=("data", "indices", "segment_ids"), fixed=(combiner.name,)),
         "linear": ["data"],
         "example": Example({**INPUTS, **more}, {"output": rows}),
     }

@@ -36,18 +36,6 @@ def run(optimizer: Optimizer, table: Any, state: dict[str, Any], entries: Entrie
     state["step"] = step
 
 
-def run_many(optimizer: Optimizer, tables: Any, states: Any, entries: Entries) -> None:
-    """One step on many tables, each with its state."""
-    step = states[0]["step"] + 1
-    kept = [optimizer.kept(state) for state in states]
-    lists = {name: [some[name] for some in kept] for name in kept[0]}
-    numbers = {name: np.asarray(value, tables[0].dtype) for name, value in optimizer.inputs(step).items()}
-    inputs = {name: None if value is None else np.asarray(value) for name, value in entries.inputs.items()}
-    getattr(raw_ops, entries.op)(tables=list(tables), **lists, **inputs, **numbers, **entries.attrs)
-    for state in states:
-        state["step"] = step
-
-
 def catch_up(optimizer: Optimizer, table: Any, state: dict[str, Any], rows: Any, step: int) -> None:
     rate = np.asarray(optimizer.decay_rate(step), table.dtype)
     raw_ops.RowDecay(table=table, last=state["last"], indices=np.asarray(rows), step=step, rate=rate)

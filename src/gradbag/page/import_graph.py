@@ -111,7 +111,7 @@ def _same(value: Any, default: Any) -> bool:
 
 def attr_json(kind: str, value: Any) -> Any:
     """An attribute of any kind but a tensor as it stands in a page."""
-    if kind in ("float", "floats"):
+    if kind == "float":
         return to_json(np.asarray(value, np.float64))
     if kind == "int":
         return to_json(np.asarray(value, np.int64))

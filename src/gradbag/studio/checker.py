@@ -32,7 +32,6 @@ class Checker:
             "fits": self.fits,
             "layout": self.layout,
             "differentiate": self.differentiate,
-            "restate": self.restate,
             "differentiable": self.differentiable,
             "export": self.export,
             "open": self.open,
@@ -43,7 +42,7 @@ class Checker:
 
     def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, messages.Check, Drawn]:
         page, name = page_in(message), str(message["path"])
-        found, drawn = checking.checked(page, self._drawn.pop(name, None), message.get("open") or ())
+        found, drawn = checking.checked(page, self._drawn.pop(name, None))
         self._drawn[name] = drawn
         if len(self._drawn) > MOST_DRAWN:
             self._drawn.popitem(last=False)
@@ -72,14 +71,7 @@ class Checker:
     def differentiate(self, message: dict[str, Any]) -> messages.Differentiated:
         from .services import differentiating
 
-        inputs, ports = message.get("inputs") or (), message.get("ports") or ()
-        return differentiating.differentiate(page_in(message), message["output"], inputs, ports)
-
-    def restate(self, message: dict[str, Any]) -> messages.Differentiated:
-        from .services import restating
-
-        page, _, drawn = self._draw(message)
-        return restating.restate(page, drawn)
+        return differentiating.differentiate(page_in(message), message["output"], message["inputs"])
 
     # ------------------------------------------------------------------ files
     def export(self, message: dict[str, Any]) -> Parts:

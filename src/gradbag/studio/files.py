@@ -24,11 +24,6 @@ from .answers import Refused
 from .limits import Limits
 from .messages import FileInfo
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows has none
-    fcntl = None  # type: ignore[assignment]
-
 SUFFIX = ".page.json"
 EXAMPLE = "example:"
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -138,17 +133,14 @@ class Folder:
         """Where the data files of a page lie."""
         if path and path.startswith(EXAMPLE):
             return EXAMPLES
-        parts = checked_name(path).split("/")[:-1] if path and path.endswith(SUFFIX) else []
-        home = self.root.joinpath(*parts)
-        if Path(os.path.realpath(home)) != home:
-            raise Refused(403, "name", "A part of this path is a link, which is not followed.")
-        return home
+        parts = path.split("/")[:-1] if path and path.endswith(SUFFIX) else []
+        return self.root.joinpath(*parts)
 
     # ------------------------------------------------------------------ writing
     def write(self, path: str, content: bytes, data: dict[str, bytes], version: str | None, force: bool) -> str:
         """Save a page, its data files first, and give its new version; the former one is kept."""
         *folders, name = checked_name(path).split("/")
-        with self._writing(folders) as at:
+        with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
             before = self._before(at, name)
             found = None if before is None else digest(before)
             if found != (version or None) and not force:
@@ -165,26 +157,6 @@ class Folder:
                 self.keep("versions", path, before)
             data_files.write_whole_in(at, name, content)
         return digest(content)
-
-    @contextmanager
-    def _writing(self, folders: list[str]) -> Iterator[int]:
-        """A folder, open for a change that no other studio makes at the same time."""
-        with told_when_full(), self._opened_for_writing(tuple(folders)) as at, self._alone():
-            yield at
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """What is compared is still there when it is replaced, whichever process asks."""
-        if fcntl is None:
-            yield
-            return
-        with self.inside((OWN,), make=True) as own:
-            lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=own)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
 
     @contextmanager
     def _opened_for_writing(self, folders: tuple[str, ...]) -> Iterator[int]:
@@ -224,7 +196,7 @@ class Folder:
         *others, new = checked_name(to).split("/")
         if folders != others:
             raise Refused(400, "name", "A page can be renamed only within its folder, where its data files are.")
-        with self._writing(folders) as at:
+        with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
             if self._before(at, name) is None:
                 raise Refused(404, "missing", f"There is no page {path[:80]}.")
             if self._before(at, new) is not None:
@@ -235,7 +207,7 @@ class Folder:
     def discard(self, path: str) -> None:
         """Take a page away; it is kept in the trash."""
         *folders, name = checked_name(path).split("/")
-        with self._writing(folders) as at:
+        with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
             content = self._before(at, name)
             if content is None:
                 raise Refused(404, "missing", f"There is no page {path[:80]}.")

@@ -19,7 +19,6 @@ import uvicorn
 from ..commands import UsageError
 from .app import make_app
 from .limits import Limits
-from .protocols import EventsProtocol, http_protocol
 from .sessions import Session
 
 ADDRESS = "127.0.0.1"
@@ -43,8 +42,8 @@ def serve(
     address = f"http://{ADDRESS}:{chosen}/"
     config = uvicorn.Config(
         make_app(folder, chosen, session, limits, state),
-        http=http_protocol(limits.header_seconds),
-        ws=EventsProtocol,
+        http="h11",
+        ws="websockets-sansio",
         ws_max_size=limits.socket_message,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=limits.headers,

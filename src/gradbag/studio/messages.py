@@ -21,12 +21,7 @@ class InputInfo(PortInfo):
     many: bool
 
 
-class OutputInfo(PortInfo):
-    many: bool
-    count: str  # the setting that tells how long a list is; "" where the lists of inputs do
-
-
-AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "floats", "strings", "tensor"]
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
 
 
 class AttrInfo(TypedDict):
@@ -47,12 +42,10 @@ class OpInfo(TypedDict):
     summary: str
     category: str
     sparse: bool
-    gradient: bool  # no op: the gradient of an output, which is written out when the page is drawn
-    fed: bool  # its value comes from a run
     differentiable: bool
     types: dict[str, list[str]]
     inputs: list[InputInfo]
-    outputs: list[OutputInfo]
+    outputs: list[PortInfo]
     attrs: list[AttrInfo]
     example: Example
     words: str
@@ -104,25 +97,11 @@ class CheckedNode(TypedDict):
     key: str | None
     inputs: dict[str, Slot]
     outputs: list[NamedSlot]
-    parts: int  # how many nodes a gradient was written out as; zero for everything else
-
-
-class Part(TypedDict):
-    """One node of what a gradient was written out as."""
-
-    name: str
-    op: str
-    key: str | None
-    inputs: dict[str, str]  # by port: "node.port", the output that it reads
-    outputs: list[NamedSlot]
-    at: Point  # column, counted from the left, and row
 
 
 class Check(TypedDict):
     problems: list[Problem]
     nodes: dict[str, CheckedNode]
-    parts: dict[str, list[Part]]  # of the gradients that are open
-    frozen: list[str]  # the nodes with gradients that were written out once and do not follow the page
 
 
 class FittingOp(TypedDict):
@@ -146,8 +125,7 @@ class Differentiated(TypedDict):
 
 
 class Choice(TypedDict):
-    name: str  # "node.port"
-    side: Literal["input", "output"]  # of the node: a value in a port, or an output
+    name: str
     reason: str
 
 
@@ -278,29 +256,6 @@ class Finished(TypedDict):
     ran: int
     cached: int
     mismatches: list[Mismatch]
-    judged: list[str]  # the expectations that this run was compared with
-    stale: list[str]  # the nodes whose values are older than a variable that they read
-    rounds: int  # how many rounds of a loop are kept
-
-
-class Series(TypedDict):
-    name: str  # "node.port"
-    values: list[float | None]  # for each round; None is no number
-
-
-class Rounds(TypedDict):
-    rounds: list[int]  # those that are kept
-    series: list[Series]  # of all outputs that are one number
-
-
-class NodeValues(TypedDict):
-    node: str
-    outputs: list[Value]
-
-
-class Round(TypedDict):
-    round: int
-    nodes: list[NodeValues]
 
 
 class Notice(TypedDict):

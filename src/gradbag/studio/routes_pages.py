@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 from dataclasses import dataclass
-from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import msgspec
@@ -22,11 +21,6 @@ from .studio import studio_of
 class OnPage:
     page: msgspec.Raw
     path: str | None = None
-
-
-@dataclass
-class Check(OnPage):
-    open: list[str] | None = None
 
 
 @dataclass
@@ -49,7 +43,6 @@ class Differentiable(OnPage):
 @dataclass
 class Differentiate(Differentiable):
     inputs: list[str] | None = None
-    ports: list[str] | None = None
 
 
 @dataclass
@@ -71,9 +64,7 @@ def question(kind: str, wanted: type) -> Any:
     async def answer(request: Request) -> Response:
         studio = studio_of(request)
         asked = await read(request, wanted, studio.limits.body)
-        # Not by `vars`: what a request leaves out stands in the class.
-        fields = {one.name: getattr(asked, one.name) for one in dataclass_fields(wanted)}
-        fields = {name: value for name, value in fields.items() if name not in ("page", "path")}
+        fields = {name: value for name, value in vars(asked).items() if name not in ("page", "path")}
         async with studio.asking:  # one at a time: what nobody waits for any more is not worked out
             if await request.is_disconnected():
                 return Response(status_code=204)
@@ -123,12 +114,11 @@ async def _stored(request: Request, most: int) -> str:
 ROUTES = [
     Route("/api/catalogue", catalogue, methods=["GET"]),
     Route("/api/help/{op}", help_page, methods=["GET"]),
-    Route("/api/check", question("check", Check), methods=["POST"]),
+    Route("/api/check", question("check", OnPage), methods=["POST"]),
     Route("/api/fits", question("fits", Fits), methods=["POST"]),
     Route("/api/layout", question("layout", Layout), methods=["POST"]),
     Route("/api/differentiable", question("differentiable", Differentiable), methods=["POST"]),
     Route("/api/differentiate", question("differentiate", Differentiate), methods=["POST"]),
-    Route("/api/restate", question("restate", OnPage), methods=["POST"]),
     Route("/api/text", question("text", OnPage), methods=["POST"]),
     Route("/api/export", export, methods=["POST"]),
     Route("/api/open", open_file, methods=["POST"]),

@@ -30,7 +30,6 @@ class Run:
     run: str | None = None
     targets: list[str] | None = None
     steps: int = 1
-    open: list[str] | None = None
     client: str = ""
 
 
@@ -39,7 +38,6 @@ class Step:
     page: msgspec.Raw
     path: str | None = None
     targets: list[str] | None = None
-    open: list[str] | None = None
     id: str | None = None
     client: str = ""
 
@@ -72,14 +70,7 @@ async def run(request: Request) -> Response:
         raise Refused(400, "steps", f"A loop has from 1 to {studio.limits.steps} steps.")
     await _check_trusted(studio, asked.page, asked.path)
     job = studio.runs.submit(
-        "run",
-        {
-            **_about(studio, asked),
-            "name": asked.run,
-            "targets": asked.targets,
-            "steps": asked.steps,
-            "open": asked.open or [],
-        },
+        "run", {**_about(studio, asked), "name": asked.run, "targets": asked.targets, "steps": asked.steps}
     )
     made = json(RunStarted(id=job.id))
     made.background = BackgroundTask(_begin, studio, job)
@@ -96,8 +87,7 @@ async def step(request: Request) -> Response:
     await _check_trusted(studio, asked.page, asked.path)
     if asked.id is not None and not HASH.fullmatch(asked.id):
         raise Refused(400, "malformed", "This is no name of a run.")
-    about = {**_about(studio, asked), "targets": asked.targets, "open": asked.open or []}
-    job = studio.runs.submit("step", about, asked.id)
+    job = studio.runs.submit("step", {**_about(studio, asked), "targets": asked.targets}, asked.id)
     studio.runs.begin(job)
     return json(await asyncio.shield(job.answer))
 
@@ -112,25 +102,6 @@ async def stop(request: Request) -> Response:
     asked = await read(request, Stop, studio.limits.body)
     await studio.runs.stop(asked.id)
     return json({})
-
-
-@dataclass
-class Looking:
-    path: str | None = None
-    client: str = ""
-    round: int = 0
-
-
-def at_rounds(kind: str) -> Any:
-    """What the last loop of a page has left behind."""
-
-    async def answer(request: Request) -> Response:
-        studio = studio_of(request)
-        asked = await read(request, Looking, studio.limits.body)
-        said = {"path": asked.path, "client": asked.client, "round": asked.round}
-        return json(await studio.runner.ask(kind, **said))
-
-    return answer
 
 
 # ------------------------------------------------------------------ trust
@@ -217,7 +188,5 @@ ROUTES = [
     Route("/api/stop", stop, methods=["POST"]),
     Route("/api/trust", trust, methods=["POST"]),
     Route("/api/lens", lens, methods=["POST"]),
-    Route("/api/rounds", at_rounds("rounds"), methods=["POST"]),
-    Route("/api/round", at_rounds("round"), methods=["POST"]),
     Route("/api/value/{hash}", value, methods=["GET"]),
 ]

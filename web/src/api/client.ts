@@ -15,8 +15,6 @@ import type {
   OpenedFile,
   Refusal,
   RefusedReply,
-  Round,
-  Rounds,
   RunStarted,
   SavedFile,
   Session,
@@ -92,8 +90,6 @@ function escaped(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
 
-type Loop = { path: string | null; client: string };
-type Asked = { targets: string[] | null; client: string; open: readonly string[] };
 type About = { page: Document; path: string | null };
 
 export const api = {
@@ -104,21 +100,20 @@ export const api = {
   help: (op: string) => get<Help>(`/api/help/${encodeURIComponent(op)}`),
 
   // -------------------------------------------------------------- the page as it is edited
-  check: (about: About & { open: readonly string[] }, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
+  check: (about: About, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
   fits: (about: About & { node: string; port: string; side: Side }) => post<Fits>("/api/fits", about),
   layout: (page: Document, nodes: string[] | null) => post<Layout>("/api/layout", { page, nodes }),
   differentiable: (about: About & { output: string }) => post<Differentiable>("/api/differentiable", about),
-  differentiate: (about: About & { output: string; inputs: string[]; ports: string[] }) =>
+  differentiate: (about: About & { output: string; inputs: string[] }) =>
     post<Differentiated>("/api/differentiate", about),
-  restate: (about: About) => post<Differentiated>("/api/restate", about),
   lens: (about: About & { node: string; port: string; index: number[] }) => post<Lens>("/api/lens", about),
   text: (page: Document) => post<Text>("/api/text", { page }),
 
   // -------------------------------------------------------------- runs and values
-  run: (about: About & Asked & { run: string | null; steps: number }) => post<RunStarted>("/api/run", about),
-  step: (about: About & Asked & { id: string | null }) => post<Stepped>("/api/step", about),
-  rounds: (about: Loop) => post<Rounds>("/api/rounds", about),
-  round: (about: Loop & { round: number }) => post<Round>("/api/round", about),
+  run: (about: About & { run: string | null; targets: string[] | null; steps: number; client: string }) =>
+    post<RunStarted>("/api/run", about),
+  step: (about: About & { targets: string[] | null; id: string | null; client: string }) =>
+    post<Stepped>("/api/step", about),
   stop: (id: string) => post<unknown>("/api/stop", { id }),
   trust: (path: string | null) => post<unknown>("/api/trust", { path }),
   value: (hash: string, query: Record<string, string | number>) => {

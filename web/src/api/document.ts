@@ -1,9 +1,8 @@
 // A page file's JSON, and what the page names in its questions; what the server answers is in types.ts.
 
 export type Link = { from: string }; // "node" or "node.port"
-export type InputName = { input: string }; // "node.port": what that input gets
 export type Literal = unknown; // bare JSON, or {value, dtype?, shape?}, {file, sha256, dtype?}, {base64}
-export type Argument = Link | InputName | Literal | (Link | Literal)[];
+export type Argument = Link | Literal | (Link | Literal)[];
 export type Entry = {
   op: string;
   in?: Record<string, Argument>;

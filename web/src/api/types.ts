@@ -18,16 +18,7 @@ export type InputInfo = {
   many: boolean;
 };
 
-export type OutputInfo = {
-  name: string;
-  dtype: string;
-  dims: string;
-  text: string;
-  many: boolean;
-  count: string;
-};
-
-export type AttrKind = "bool" | "int" | "float" | "string" | "type" | "shape" | "ints" | "floats" | "strings" | "tensor";
+export type AttrKind = "bool" | "int" | "float" | "string" | "type" | "shape" | "ints" | "tensor";
 
 export type AttrInfo = {
   name: string;
@@ -49,12 +40,10 @@ export type OpInfo = {
   summary: string;
   category: string;
   sparse: boolean;
-  gradient: boolean;
-  fed: boolean;
   differentiable: boolean;
   types: Record<string, string[]>;
   inputs: InputInfo[];
-  outputs: OutputInfo[];
+  outputs: PortInfo[];
   attrs: AttrInfo[];
   example: Example;
   words: string;
@@ -106,23 +95,11 @@ export type CheckedNode = {
   key: string | null;
   inputs: Record<string, Slot>;
   outputs: NamedSlot[];
-  parts: number;
-};
-
-export type Part = {
-  name: string;
-  op: string;
-  key: string | null;
-  inputs: Record<string, string>;
-  outputs: NamedSlot[];
-  at: Point;
 };
 
 export type Check = {
   problems: Problem[];
   nodes: Record<string, CheckedNode>;
-  parts: Record<string, Part[]>;
-  frozen: string[];
 };
 
 export type FittingOp = {
@@ -147,7 +124,6 @@ export type Differentiated = {
 
 export type Choice = {
   name: string;
-  side: "input" | "output";
   reason: string;
 };
 
@@ -281,29 +257,6 @@ export type Finished = {
   ran: number;
   cached: number;
   mismatches: Mismatch[];
-  judged: string[];
-  stale: string[];
-  rounds: number;
-};
-
-export type Series = {
-  name: string;
-  values: (number | null)[];
-};
-
-export type Rounds = {
-  rounds: number[];
-  series: Series[];
-};
-
-export type NodeValues = {
-  node: string;
-  outputs: Value[];
-};
-
-export type Round = {
-  round: number;
-  nodes: NodeValues[];
 };
 
 export type Notice = {

@@ -13,7 +13,6 @@ import type { LeftTab } from "../store/types";
 import { Icon, type IconName } from "../toolbar/Icon";
 import { StatusBar } from "../toolbar/StatusBar";
 import { Toolbar } from "../toolbar/Toolbar";
-import { TimePanel } from "./TimePanel";
 import { Toasts } from "./Toasts";
 import { useWindow } from "./useWindow";
 
@@ -46,7 +45,6 @@ export function App() {
           <main className="stage" aria-label="Page">
             <Canvas />
             <LensBar />
-            <TimePanel />
           </main>
           <RightPanel />
         </div>

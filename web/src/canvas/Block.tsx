@@ -7,7 +7,7 @@ import { argumentAt } from "../page/links";
 import { hintOf, onlyDtype } from "../page/ports";
 import { nodeState, useStudio } from "../store";
 import type { LensState, NodeState, Result } from "../store/types";
-import { Icon, IconButton } from "../toolbar/Icon";
+import { IconButton } from "../toolbar/Icon";
 import { Preview } from "../values/Preview";
 import { timeText } from "./dtype";
 import { Far } from "./far";
@@ -50,10 +50,9 @@ function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far:
   const state = useStudio((s) => nodeState(s, name));
   const lit = useStudio((s) => isLit(s.lens, name));
   const wrong = useStudio((s) => s.problemsOf.has(name));
-  const gradient = useStudio((s) => s.ops.get(s.document.nodes[name]?.op ?? "")?.gradient);
   return (
     <div
-      className={`block ${far ? "far" : "shell"} ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}${gradient ? " gradient" : ""}`}
+      className={`block ${far ? "far" : "shell"} ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}`}
       style={{ width: box.width, height: height ?? box.height }}
       data-node={name}
       data-state={state}
@@ -92,7 +91,6 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const result = useStudio((s) => s.results[name]);
   const state = useStudio((s) => nodeState(s, name));
   const next = useStudio((s) => s.run.next === name);
-  const open = useStudio((s) => s.opened.includes(name));
   const lit = useStudio((s) => isLit(s.lens, name));
   // What a run has said of a block does not hold any more once the block has changed.
   const said = state === "stale" ? undefined : result;
@@ -104,7 +102,7 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const own = byPort.get("");
   return (
     <div
-      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${known && !op ? " unknown" : ""}${op?.gradient ? " gradient" : ""}${lit ? ` ${lit}` : ""}`}
+      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${known && !op ? " unknown" : ""}${lit ? ` ${lit}` : ""}`}
       style={{ width: box.width }}
       data-node={name}
       data-state={state}
@@ -128,18 +126,6 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
           </div>
         </div>
         <Badge state={state} seconds={result?.seconds ?? 0} />
-        {(checked?.parts ?? 0) > 0 && (
-          <button
-            type="button"
-            className="ghost tiny nodrag parts-button"
-            aria-expanded={open}
-            aria-label={`Parts of ${name}`}
-            title={open ? "Fold it" : `Show the ${checked?.parts} nodes that it is made of`}
-            onClick={() => useStudio.getState().openParts(name, !open)}
-          >
-            <Icon name="down" />
-          </button>
-        )}
         <div className="block-actions nodrag">
           <IconButton
             icon="run"

@@ -7,10 +7,8 @@ import { PageMap, ZoomPanel } from "./Corners";
 import { EmptyPage } from "./EmptyPage";
 import { FarWires } from "./FarWires";
 import { Frame, NoteBox } from "./Frame";
-import { FrozenGradients } from "./FrozenGradients";
 import { FAR, Far } from "./far";
 import type { Item, WireEdge } from "./nodes";
-import { OpenGradients } from "./OpenGradients";
 import { letWireGo, paneGestures } from "./paneGestures";
 import { selectAlone, selectFocused } from "./selecting";
 import { useIntoView } from "./useIntoView";
@@ -83,11 +81,9 @@ export function Canvas() {
           {items.length > 8 && <PageMap />}
           <ZoomPanel />
           {far && <FarWires items={items} edges={edges} />}
-          <OpenGradients items={items} />
         </ReactFlow>
       </Far>
       <EmptyPage />
-      <FrozenGradients />
       <WireHint />
     </div>
   );

@@ -1,9 +1,9 @@
 // A dot with its label: wired, or with a literal typed right into it.
 import { Handle, Position } from "@xyflow/react";
-import { type KeyboardEvent, memo, useEffect, useRef } from "react";
+import { type KeyboardEvent, memo, type PointerEvent } from "react";
 import type { Argument, Slot } from "../api/types";
 import { GridButton } from "../dialogs/GridButton";
-import { inputOf, isLink } from "../page/links";
+import { isLink } from "../page/links";
 import { useStudio } from "../store";
 import type { PortPlace } from "../store/types";
 import { IconButton } from "../toolbar/Icon";
@@ -32,8 +32,8 @@ function useFit(place: PortPlace): { held: boolean; own: boolean; why: string } 
   return { held, own, why };
 }
 
-function hint(dot: HTMLElement, why: string): void {
-  const box = dot.getBoundingClientRect();
+function hover(event: PointerEvent<HTMLElement>, why: string): void {
+  const box = event.currentTarget.getBoundingClientRect();
   window.dispatchEvent(
     new CustomEvent("wire-hint", { detail: why ? { text: why, x: box.left, y: box.bottom + 6 } : null }),
   );
@@ -43,11 +43,6 @@ type DotProps = { place: PortPlace; slot: Slot | undefined; label: string; wired
 
 const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps) {
   const { held, own, why } = useFit(place);
-  // What fits may be known only after the pointer has come to the dot.
-  const pointed = useRef<HTMLElement | null>(null);
-  useEffect(() => {
-    if (pointed.current) hint(pointed.current, why);
-  }, [why]);
   const input = place.side === "input";
   const names = [
     "dot",
@@ -78,14 +73,8 @@ const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps
         event.stopPropagation();
         void press(place, useStudio.getState().wiring ? "click" : "keys");
       }}
-      onPointerEnter={(event) => {
-        pointed.current = event.currentTarget;
-        hint(event.currentTarget, why);
-      }}
-      onPointerLeave={(event) => {
-        pointed.current = null;
-        hint(event.currentTarget, "");
-      }}
+      onPointerEnter={(event) => hover(event, why)}
+      onPointerLeave={(event) => hover(event, "")}
     />
   );
 });
@@ -107,7 +96,6 @@ type InputProps = {
 export const InputPort = memo(function InputPort(props: InputProps) {
   const { node, port, label, argument, slot, problem, adder } = props;
   const wired = isLink(argument);
-  const named = inputOf(argument);
   const place: PortPlace = { node, port, side: "input" };
   return (
     <div className={`port input${problem ? " bad" : ""}${wired ? " wired" : ""}${adder ? " adder" : ""}`}>
@@ -115,8 +103,7 @@ export const InputPort = memo(function InputPort(props: InputProps) {
       <span className="port-name" title={problem || props.text || label}>
         {label}
       </span>
-      {named !== null && <NamedInput named={named} />}
-      {!wired && !adder && named === null && <LiteralField {...props} />}
+      {!wired && !adder && <LiteralField {...props} />}
       {adder && (
         <IconButton
           className="ghost tiny nodrag"
@@ -138,21 +125,6 @@ export const InputPort = memo(function InputPort(props: InputProps) {
     </div>
   );
 });
-
-/** What a gradient is by, where that is a value in a port. */
-function NamedInput({ named }: { named: string }) {
-  const node = named.slice(0, named.lastIndexOf("."));
-  return (
-    <button
-      type="button"
-      className="port-named nodrag"
-      title={`By what stands in ${named}`}
-      onClick={() => useStudio.getState().goTo(node)}
-    >
-      {named}
-    </button>
-  );
-}
 
 function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
   return (

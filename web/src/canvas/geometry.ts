@@ -6,7 +6,6 @@ import * as sizes from "./sizes";
 
 export const RESULT = 116; // most of a result's height inside a block
 export const GAP = 16;
-const MOST_SHOWN = 256; // outputs of one list
 
 export type InputRow = { port: string; name: string; many: boolean; item: number | null };
 export type Rows = { inputs: InputRow[]; adders: string[]; outputs: string[]; settings: string[] };
@@ -37,23 +36,10 @@ export function rowsOf(entry: Entry, op: OpInfo | undefined, mentioned: readonly
       }
     } else inputs.push({ port, name: port, many: false, item: null });
   }
-  const outputs = op ? outputPorts(entry, op) : mentioned.length ? [...mentioned] : ["output"];
+  const outputs = op ? op.outputs.map((output) => output.name) : mentioned.length ? [...mentioned] : ["output"];
   const settings = op ? op.attrs.map((attr) => attr.name) : [];
   for (const attr of Object.keys(entry.attrs ?? {})) if (!settings.includes(attr)) settings.push(attr);
   return { inputs, adders, outputs, settings: settings.filter((attr) => isShown(entry, op, attr)) };
-}
-
-/** The outputs of a node, "outputs[0]" for one of a list: as long as a setting says, or as the lists of inputs are. */
-export function outputPorts(entry: Entry, op: OpInfo): string[] {
-  return op.outputs.flatMap((output) => {
-    if (!output.many) return [output.name];
-    const list = op.inputs.find((input) => input.many)?.name ?? "";
-    const given = output.count
-      ? has(entry.attrs, output.count) && entry.attrs?.[output.count]
-      : has(entry.in, list) && entry.in?.[list];
-    const count = Array.isArray(given) ? given.length : typeof given === "number" ? given : 0;
-    return Array.from({ length: Math.max(0, Math.min(count, MOST_SHOWN)) }, (_, item) => `${output.name}[${item}]`);
-  });
 }
 
 /** A setting shows in the block when it must be given or is given; all of them are in the inspector. */

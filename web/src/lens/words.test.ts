@@ -74,9 +74,7 @@ describe("the row lens in words", () => {
     const results = { mean: { key: null, state: "done" as const, seconds: 0, outputs: [value], error: null } };
     const check = {
       problems: [],
-      nodes: { mean: { key: null, inputs: { data: { dtype: null, shape: [4, null] } }, outputs: [], parts: 0 } },
-      parts: {},
-      frozen: [],
+      nodes: { mean: { key: null, inputs: { data: { dtype: null, shape: [4, null] } }, outputs: [] } },
     };
     expect(rowCount({ results, check }, "mean", "output")).toBe(7);
     expect(rowCount({ results, check }, "mean", "data")).toBe(4);

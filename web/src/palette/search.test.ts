@@ -9,8 +9,6 @@ const op = (name: string, title: string, category: string, summary: string, word
   summary,
   words,
   sparse: false,
-  gradient: false,
-  fed: false,
   differentiable: false,
   types: {},
   inputs: [],

@@ -17,9 +17,9 @@ export function checking(store: StoreApi<Store>): void {
     checkTimer = null;
     asked?.abort();
     asked = new AbortController();
-    const { document, file, opened } = store.getState();
+    const { document, file } = store.getState();
     try {
-      const found = await api.check({ page: document, path: file.path, open: opened }, asked.signal);
+      const found = await api.check({ page: document, path: file.path }, asked.signal);
       if (store.getState().document !== document) return; // a newer check is on its way
       store.setState((state) => {
         const check = { ...found, nodes: kept(state.check?.nodes, found.nodes) };
@@ -55,8 +55,7 @@ export function checking(store: StoreApi<Store>): void {
 
   store.subscribe((state, before) => {
     const back = state.connection === "open" && before.connection === "lost";
-    const other = state.document !== before.document || state.opened !== before.opened;
-    if (other || state.session !== before.session || back) {
+    if (state.document !== before.document || state.session !== before.session || back) {
       if (!state.session) return;
       if (checkTimer) clearTimeout(checkTimer);
       checkTimer = setTimeout(check, CHECK_AFTER);

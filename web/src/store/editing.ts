@@ -164,6 +164,21 @@ export function editing(set: SetState, get: GetState) {
         get().toast("danger", reason(problem));
       }
     },
+
+    async differentiate(output, inputs) {
+      const { document, file } = get();
+      try {
+        const made = await api.differentiate({ page: document, path: file.path, output, inputs });
+        get().edit(`differentiate ${output}`, () => made.page);
+        get().select({ nodes: made.added });
+        get().bringIntoView(made.added);
+        get().say(`${counted(made.added.length, "block")} added: the gradient of ${output}`);
+        return true;
+      } catch (problem) {
+        get().toast("danger", reason(problem));
+        return false;
+      }
+    },
   } satisfies Partial<Actions>;
 }
 

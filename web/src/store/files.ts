@@ -43,8 +43,6 @@ export function files(set: SetState, get: GetState) {
       history: NO_HISTORY,
       selection: NOTHING,
       results: {},
-      judged: {},
-      timeline: null,
       run: IDLE,
       lens: null,
       wiring: null,

@@ -14,9 +14,6 @@ const finished = (id: string): StudioEvent => ({
   ran: 1,
   cached: 0,
   mismatches: [],
-  judged: [],
-  stale: [],
-  rounds: 0,
 });
 
 let frames: (() => void)[];

@@ -52,17 +52,16 @@ export function running(set: SetState, get: GetState) {
 
   const ask = (targets: string[] | null, steps: number, run: string | null) =>
     begin(async () => {
-      const { document, file, client, opened: open } = get();
-      void get().showRound(null);
+      const { document, file, client } = get();
       set({ run: { ...IDLE, state: "queued", targets, steps }, lens: null });
-      claim((await api.run({ page: document, path: file.path, run, targets, steps, client, open })).id);
+      claim((await api.run({ page: document, path: file.path, run, targets, steps, client })).id);
     });
 
   const step = async () => {
-    const { run, document, file, selection, client, opened: open } = get();
+    const { run, document, file, selection, client } = get();
     const on = run.state === "stepping" ? run.id : null;
     const targets = on ? run.targets : selection.nodes.length ? selection.nodes : null;
-    const { id, next, done } = await api.step({ page: document, path: file.path, targets, id: on, client, open });
+    const { id, next, done } = await api.step({ page: document, path: file.path, targets, id: on, client });
     const last = done.at(-1);
     set({
       run: {
@@ -97,13 +96,7 @@ export function running(set: SetState, get: GetState) {
       } else if (event.type === "finished") {
         if (event.state === "done") get().say(`Run finished: ${event.ran} ran, ${event.cached} from the cache`);
         else if (event.state === "stopped") get().say("Run stopped");
-        for (const { name, got, expected, text } of event.mismatches) {
-          get().toast("danger", `${name} is ${got}, not ${expected} as expected: ${text}`);
-        }
-        const wrong = (name: string) =>
-          event.mismatches.find((one) => one.name.split("[")[0]?.startsWith(name)) ?? null;
-        set({ judged: { ...get().judged, ...Object.fromEntries(event.judged.map((name) => [name, wrong(name)])) } });
-        if (event.rounds > 1) void get().loadTimeline();
+        for (const miss of event.mismatches) get().toast("danger", miss.text);
         if (event.state !== "done") following = [];
         const next = following.shift();
         if (next !== undefined) void get().runNamed(next);
@@ -126,7 +119,8 @@ export function running(set: SetState, get: GetState) {
     },
     runLoop(steps) {
       following = [];
-      return ask(null, steps, loopedRun(get()));
+      const names = runNames(get());
+      return ask(null, steps, names.find((name) => stepsOf(get(), name) > 1) ?? names[0] ?? null);
     },
     runNamed: (name) => ask(null, stepsOf(get(), name), name),
     runStep: () => begin(step),
@@ -175,12 +169,6 @@ function isBusy({ state }: RunState): boolean {
 function runNames({ document, runName }: Store): string[] {
   const names = Object.keys(document.runs ?? {});
   return names.includes(runName) ? [runName] : names;
-}
-
-/** The run that Loop means: the first that is written as a loop, else the first. */
-export function loopedRun(state: Store): string | null {
-  const names = runNames(state);
-  return names.find((name) => stepsOf(state, name) > 1) ?? names[0] ?? null;
 }
 
 function stepsOf({ document }: Store, name: string | undefined): number {

@@ -12,7 +12,6 @@ import type {
   OpInfo,
   Point,
   Problem,
-  Series,
   Session,
   Side,
   StudioEvent,
@@ -36,14 +35,6 @@ export type Result = {
   seconds: number;
   outputs: Value[];
   error: ResultError | null;
-  outdated?: boolean; // a variable that it reads has got another value since
-};
-/** What became of single numbers in the rounds of a loop. */
-export type Timeline = {
-  rounds: number[];
-  series: Series[];
-  shown: number | null; // the round that all blocks show; null: the last run
-  pinned: { name: string; rounds: number[]; values: (number | null)[] }[]; // curves of former loops
 };
 export type RunState = {
   id: string | null; // of the run under way, or being stepped
@@ -139,11 +130,8 @@ export type State = {
   selection: Selection;
   check: Check | null;
   checkedDocument: Document | null; // the document that `check` is of
-  opened: readonly string[]; // the gradients that show what they are made of
   problemsOf: ReadonlyMap<string, Problem[]>; // by node
   results: Record<string, Result>;
-  judged: Record<string, Mismatch | null>; // what the page expects: null where it holds
-  timeline: Timeline | null;
   run: RunState;
   loopSteps: number;
   runName: string; // which of the page's runs; "": all of them in order
@@ -180,9 +168,7 @@ export type Actions = {
   groupSelection(): void;
   addNote(position?: Point): void;
   tidy(): Promise<void>;
-  differentiate(output: string, inputs: string[], ports: string[]): Promise<boolean>; // by outputs, by values in ports
-  restate(): Promise<void>; // gradients that were written out become live ones
-  openParts(node: string, open: boolean): void;
+  differentiate(output: string, inputs: string[]): Promise<boolean>;
 
   // -------------------------------------------------------------- wires
   join(place: PortPlace, other: Omit<PortPlace, "side">): Promise<boolean>; // the same, whichever is the output
@@ -201,12 +187,6 @@ export type Actions = {
   reconnected(): void; // the socket is back: what a run said meanwhile is lost
   setLoopSteps(steps: number): void;
   setRunName(name: string): void;
-
-  // -------------------------------------------------------------- time
-  loadTimeline(): Promise<void>;
-  showRound(round: number | null): Promise<void>; // null: what the last run gave
-  pinCurve(name: string): void;
-  closeTimeline(): void;
 
   // -------------------------------------------------------------- the row lens
   look(node: string, port: string, index: number[]): Promise<void>;

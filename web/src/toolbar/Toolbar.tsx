@@ -3,7 +3,6 @@ import { placeOnPage } from "../canvas/view";
 import { setTitle } from "../page/edits";
 import { useStudio } from "../store";
 import { isExample } from "../store/files";
-import { loopedRun } from "../store/running";
 import type { Theme } from "../store/types";
 import { useDraft } from "../values/useDraft";
 import { Icon, type IconName } from "./Icon";
@@ -216,7 +215,6 @@ function Runs() {
   const empty = useStudio((s) => Object.keys(s.document.nodes).length === 0);
   const runs = useStudio((s) => s.document.runs);
   const runName = useStudio((s) => s.runName);
-  const looped = useStudio(loopedRun);
   const studio = useStudio.getState;
   const names = Object.keys(runs ?? {});
   const busy = state === "running" || state === "queued";
@@ -269,7 +267,7 @@ function Runs() {
       <span className="loop">
         <Command
           icon="loop"
-          label={looped ? `Loop ${looped} ${steps} times` : `Loop ${steps} times`}
+          label={`Loop ${steps} times`}
           command="Loop: run the page n times"
           disabled={busy || empty}
           onClick={() => void studio().runLoop(steps)}

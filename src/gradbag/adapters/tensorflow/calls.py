@@ -11,9 +11,8 @@ import tensorflow as tf
 
 from ... import arguments, eager, errors
 from ...spec import Op
-from . import compat, nodes, tape, views
+from . import compat, tape, views
 from .gradients import tensor_ops
-from .taking_over import taken
 
 _TENSORS = (tf.Tensor, tf.Variable, tf.IndexedSlices, compat.AnyTensor)
 
@@ -28,7 +27,9 @@ def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
         outputs = _update(op, values, attrs)
     else:
         outputs = _answered(op, [_as_tensor(v) for v in values], attrs)
-    return op.answer(outputs)
+    if op.result is None:
+        return outputs[0] if outputs else None
+    return op.result._make(outputs)
 
 
 def _as_tensor(value: Any) -> Any:
@@ -36,10 +37,6 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _answered(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-    if op.name in taken:
-        tensors = _all_tensors(op, values)
-        if nodes.serves(op, tensors):
-            return nodes.answer(op, tensors, attrs)
     return (_run_eagerly if tf.executing_eagerly() else _add_node)(op, values, attrs)
 
 

@@ -51,14 +51,8 @@ class TorchOps(Ops):
     def range(self, count: Any) -> torch.Tensor:
         return torch.arange(count)
 
-    def constant(self, array: Any) -> torch.Tensor:
-        return torch.from_numpy(array)
-
     def ones(self, count: Any) -> torch.Tensor:
         return torch.ones(count, dtype=torch.int8)
-
-    def split(self, values: torch.Tensor, lengths: Any, count: int) -> list[torch.Tensor]:
-        return list(values.split(lengths.tolist() if isinstance(lengths, torch.Tensor) else list(lengths)))
 
     def nonzero(self, marks: torch.Tensor) -> torch.Tensor:
         return torch.nonzero(marks).squeeze(1)

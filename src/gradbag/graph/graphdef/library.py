@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from ... import errors, memory
+from ... import errors
 from ...spec import registry
-from .attrs import Attrs, by_name, output_ports
-from .branching import BRANCHING, SIDES
 from .order import run_order
-from .references import Reference, parse_port, split
-from .weighing import ATTR_BYTES, INPUT_BYTES, NODE_BYTES, allowed
+from .references import Reference, parse_port
 
 DEEPEST_CALL = 32
-# Calls of calls multiply: a small file can describe more nodes than fit any memory. Written out, a graph may take this
-# many times what its file takes, or as much as this many nodes.
-MOST_TIMES, MOST_NODES = 100, 200_000
-_NAME_BYTES = 1024  # names grow with every call around them
+MOST_NODES = 10_000_000  # calls of calls multiply: a small file can describe more nodes than fit any memory
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")  # they name the function in the attribute f
 
 
@@ -76,19 +70,17 @@ class Library:
         function = self.functions.get(op)
         if function is not None:
             return function, node.attr
-        return self.named(node, "f") if op in CALLS else None
-
-    def named(self, node: Any, attr: str) -> tuple[Function, Any]:
-        """The function that an attribute of a node names."""
+        if op not in CALLS:
+            return None
         for entry in node.attr:
-            if entry.key == attr and entry.value.WhichOneof("value") == "func":
+            if entry.key == "f" and entry.value.WhichOneof("value") == "func":
                 function = self.functions.get(entry.value.func.name)
                 if function is None:
                     raise errors.InvalidArgumentError(f"the function {entry.value.func.name[:80]!r} is not in the file")
                 return function, entry.value.func.attr
-        raise errors.InvalidArgumentError(f"{node.op}: the attribute {attr} must name a function")
+        raise errors.InvalidArgumentError(f"{op}: the attribute f must name a function")
 
-    def port(self, function: Function, text: str, given: Attrs | None) -> Reference:
+    def port(self, function: Function, text: str) -> Reference:
         """What `node:output:index` means inside a function: the node and which of its outputs."""
         name, _, rest = text.partition(":")
         node = function.local.get(name)
@@ -98,66 +90,45 @@ class Library:
             )
         output, _, index = rest.partition(":")
         number = parse_port(text, index)
-        if node.op in CALLS or node.op in BRANCHING:
+        if node.op in CALLS:
             return name, number
         called = self.functions.get(node.op)
         op = registry.get(node.op)
-        if called is None and op is None:
-            return name, number  # an op that gradbag does not have: said together with all others
-        if called is not None:
-            ports: Sequence[str] = called.outputs
-        else:
-            assert op is not None
-            ports = output_ports(op, by_name(node.attr, given), len(split(node.input)[0]))
-        if output in ports and not number:
-            return name, ports.index(output)
-        if f"{output}[{number}]" in ports:
-            return name, ports.index(f"{output}[{number}]")
-        raise errors.InvalidArgumentError(f"the input {text[:80]!r}: {node.op} has the outputs {', '.join(ports[:99])}")
+        outputs = called.outputs if called is not None else [arg.name for arg in op.outputs] if op is not None else None
+        if outputs is None:
+            return name, 0  # an op that gradbag does not have: said together with all others
+        if output not in outputs or number:
+            raise errors.InvalidArgumentError(
+                f"the input {text[:80]!r}: {node.op} has the outputs {', '.join(outputs)}"
+            )
+        return name, outputs.index(output)
 
     def _check_calls(self, nodes: Any) -> None:
         names = list(self.functions)
         numbers = {name: number for number, name in enumerate(names)}
         calls = [self._calls(function.nodes) for function in self.functions.values()]
         callees = [[numbers[name] for name in called] for called in calls]
-        depth, weight = [1] * len(names), [0] * len(names)
-        own_weight = [_weight(function.nodes) for function in self.functions.values()]
+        depth, size = [1] * len(names), [0] * len(names)
         for number in run_order(names, callees, "the file's functions call each other in"):
             own = self.functions[names[number]]
             depth[number] = 1 + max((depth[callee] for callee in callees[number]), default=0)
-            around = (2 + len(own.outputs)) * (NODE_BYTES + _NAME_BYTES)  # the nodes that stand for the call
-            weight[number] = own_weight[number] + around + sum(weight[callee] for callee in callees[number])
+            size[number] = 2 + len(own.nodes) + len(own.outputs) + sum(size[callee] for callee in callees[number])
             if depth[number] > DEEPEST_CALL:
                 raise own.problem(f"its calls go deeper than {DEEPEST_CALL}")
-        outside = _weight(nodes)
-        total = outside + sum(weight[numbers[name]] for name in self._calls(nodes))
-        most = max(MOST_TIMES * (outside + sum(own_weight)), MOST_NODES * (NODE_BYTES + _NAME_BYTES))
-        limit = memory.get_memory_limit()
-        if total > min(most, limit):
-            written = f"with the functions written out the graph would take about {errors.in_bytes(total)}"
-            if total > limit:
-                raise errors.ResourceExhaustedError(f"{written}, more than the {allowed(limit)}")
-            raise errors.ResourceExhaustedError(
-                f"{written}, more than {MOST_TIMES} times what stands in the file, and more than {MOST_NODES:,} nodes"
+        if len(nodes) + sum(size[numbers[name]] for name in self._calls(nodes)) > MOST_NODES:
+            raise errors.InvalidArgumentError(
+                f"with the functions written out the graph would have more than {MOST_NODES:,} nodes"
             )
 
     def _calls(self, nodes: Any) -> list[str]:
         """The functions that the nodes call, as often as they do."""
         found = []
         for node in nodes:
-            if node.op in self.functions or node.op in CALLS or node.op in BRANCHING:
+            if node.op in self.functions or node.op in CALLS:
                 try:
-                    if node.op in BRANCHING:
-                        found += [self.named(node, attr)[0].name for attr in SIDES.values()]
-                    else:
-                        called = self.called(node)
-                        found += [] if called is None else [called[0].name]
+                    called = self.called(node)
                 except errors.Error as problem:
                     raise errors.at_node(problem, node.name) from None
+                if called is not None:
+                    found.append(called[0].name)
         return found
-
-
-def _weight(nodes: Any) -> int:
-    """What nodes of a body take in the graph, in bytes."""
-    parts = sum(INPUT_BYTES * len(node.input) + ATTR_BYTES * len(node.attr) for node in nodes)
-    return parts + len(nodes) * (NODE_BYTES + _NAME_BYTES)

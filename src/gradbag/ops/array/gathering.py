@@ -135,7 +135,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     rank = ops.Rank(input=x.params)
     place = _counted_from_front(ops, x.axis, rank)
     after = ops.AddV2(x=place, y=1)
-    shared = np.int32(x.batch_dims)
+    shared = ops.Const(value=x.batch_dims, dtype="int32")
     if x.batch_dims < 0:
         shared = ops.AddV2(x=ops.Rank(input=x.indices), y=shared)
     count = _product(ops, sizes, place, after)

@@ -126,7 +126,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
         sparse_indices=x.sparse_indices,
         output_shape=x.output_shape,
         sparse_values=ops.Range(start=1, limit=ops.AddV2(x=count, y=1), delta=1),
-        default_value=np.int64(0),
+        default_value=ops.Const(value=0, dtype="int64"),
         validate_indices=x.validate_indices,
     )
     values = ops.UnsortedSegmentSum(data=g.dense, segment_ids=ops.Sub(x=source, y=1), num_segments=count)

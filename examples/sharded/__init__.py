@@ -1,1 +1,0 @@
-"""The recommender with its table spread over processes."""
