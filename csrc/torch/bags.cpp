@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -125,17 +126,24 @@ class Call {
     bool fill(const gradbag_kernel* kernel, const gradbag_plan* plan = nullptr) {
         const gradbag_arguments arguments = this->arguments();
         gradbag_fault fault{};
-        return gradbag_fill(kernel, plan, &arguments, &fault) == GRADBAG_OK;
+        return went_well(gradbag_fill(kernel, plan, &arguments, &fault));
     }
 
     OwnedPlan count(const gradbag_kernel* kernel) {
         const gradbag_arguments arguments = this->arguments();
         gradbag_fault fault{};
         gradbag_plan* plan = nullptr;
-        return OwnedPlan(gradbag_count(kernel, &arguments, &plan, &fault) == GRADBAG_OK ? plan : nullptr);
+        return OwnedPlan(went_well(gradbag_count(kernel, &arguments, &plan, &fault)) ? plan : nullptr);
     }
 
   private:
+    // A Ctrl-C that the kernel has heard is sent once more: PyTorch's kernel answers in its place, and Python
+    // hears of it as soon as that has come back.
+    static bool went_well(gradbag_status status) {
+        if (status == GRADBAG_INTERRUPTED) std::raise(SIGINT);
+        return status == GRADBAG_OK;
+    }
+
     gradbag_arguments arguments() const { return {arrays_.data(), counts_.data(), &setting_}; }
 
     gradbag_setting setting_;

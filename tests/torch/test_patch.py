@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from typing import Any
 
@@ -175,3 +176,19 @@ def test_collections_of_torchrec() -> None:
         rows = collection(features).values()
         assert answered(rows.sum().backward) == 1
     torch.testing.assert_close(rows, theirs)
+
+
+def test_ctrl_c_inside_a_kernel_is_heard() -> None:
+    bag = torch.nn.EmbeddingBag(200_000, 32, mode="sum")
+    ids, offsets = torch.randint(0, 200_000, (2_000_000,)), torch.arange(0, 2_000_000, 20)
+    rows = bag(ids, offsets)
+
+    def train() -> None:
+        threading.Timer(0.02, signal.raise_signal, [signal.SIGINT]).start()
+        for _ in range(200):
+            rows.backward(torch.ones_like(rows), retain_graph=True)
+
+    with gradbag.torch.patch():
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt):
+                train()
