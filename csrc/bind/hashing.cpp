@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "bind/lock.hpp"
 #include "bind/parts.hpp"
 #include "bind/strings.hpp"
 #include "core/parallel.hpp"
@@ -27,7 +28,7 @@ template <class Hash>
 std::int64_t fill(const Strings& strings, std::uint64_t count, const Buckets& buckets, Hash hash) {
     if (buckets.shape(0) != strings.size() || count == 0)
         throw std::invalid_argument("sizes that do not fit");
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     constexpr std::int64_t nowhere = -1;
     std::atomic<std::int64_t> null = nowhere;
     strings.visit([&](const auto& column) {
@@ -52,7 +53,7 @@ std::int64_t fill(const Strings& strings, std::uint64_t count, const Buckets& bu
 
 void fill_of_numbers(const Numbers& ids, std::uint64_t count, const Buckets& buckets) {
     if (buckets.shape(0) != ids.shape(0) || count == 0) throw std::invalid_argument("sizes that do not fit");
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     parallel_ranges(ids.shape(0), kStringWork, [&](std::size_t begin, std::size_t end, std::size_t) {
         for (std::size_t place = begin; place < end; ++place) {
             char text[24];

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "bind/convert.hpp"
 #include "bind/fault.hpp"
+#include "bind/lock.hpp"
 #include "bind/numpy.hpp"
 #include "bind/parts.hpp"
 #include "bind/settings.hpp"
@@ -76,7 +78,7 @@ class Arguments {
 
 template <class Work>
 gradbag_status unlocked(Work work) {
-    const nb::gil_scoped_release released;
+    const Unlocked released;
     return work();
 }
 
@@ -94,7 +96,7 @@ struct HeldPlan {
     nb::tuple sizes() const { return nb::tuple(nb::cast(plan->plan.sizes)); }
 };
 
-const Kernel* named(const std::string& name) { return gradbag_find_kernel(name.c_str()); }
+const Kernel* named(const nb::str& name) { return gradbag_find_kernel(text(name).c_str()); }
 
 nb::object count(const Kernel* kernel, const nb::list& arrays, const nb::tuple& values) {
     const Settings settings(kernel->settings, values);

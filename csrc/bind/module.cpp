@@ -8,12 +8,15 @@ NB_MODULE(_kernels, m) {
     gradbag::bind_kernels(m);
     gradbag::bind_threads(m);
     gradbag::bind_memory(m);
+    gradbag::bind_spans(m);
     gradbag::bind_shortcuts(m);
     gradbag::bind_strings(m);
     gradbag::bind_hashing(m);
     gradbag::bind_vocabulary(m);
     gradbag::bind_records(m);
+    gradbag::bind_weighing(m);
     gradbag::bind_torch(m);
+    gradbag::bind_tensorflow(m);
 #ifdef GRADBAG_XLA
     gradbag::bind_xla(m);
 #endif

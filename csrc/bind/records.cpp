@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bind/lock.hpp"
 #include "bind/parts.hpp"
 #include "core/parallel.hpp"
 
@@ -84,7 +85,7 @@ int read_all(int file, Run run, std::uint8_t* bytes) {
 }
 
 void ask_for_records(int file, const Numbers& numbers, std::int64_t start, std::size_t record) {
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     for (const Run& run : runs_of(numbers, start, record)) ask_for(file, run);
 }
 
@@ -93,7 +94,7 @@ void ask_for_records(int file, const Numbers& numbers, std::int64_t start, std::
 int read_records(int file, const Numbers& numbers, std::int64_t start, std::size_t record,
                  const Bytes& bytes) {
     if (bytes.shape(0) != numbers.shape(0) * record) throw std::invalid_argument("sizes that do not fit");
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     const std::vector<Run> runs = runs_of(numbers, start, record);
     std::vector<std::uint8_t> is_read(runs.size());
     parallel_ranges(runs.size(), kCallWork, [&](std::size_t begin, std::size_t end, std::size_t) {

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bind/convert.hpp"
 #include "call/kernel.hpp"
 
 namespace nb = nanobind;
@@ -31,7 +31,7 @@ class Settings {
                     setting.real = nb::cast<double>(value);
                     break;
                 case SettingKind::text:
-                    texts_.push_back(nb::cast<std::string>(value));
+                    texts_.push_back(text(value));
                     setting.text = texts_.back().data();
                     setting.text_size = texts_.back().size();
                     break;

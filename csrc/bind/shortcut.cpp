@@ -1,10 +1,5 @@
 #include "bind/shortcut.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +7,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "bind/convert.hpp"
+#include "bind/lock.hpp"
 #include "bind/numpy.hpp"
 #include "bind/parts.hpp"
 
@@ -80,7 +77,7 @@ bool run_kernel(bool locked, Work work) {
     if (locked) {
         status = work();
     } else {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         status = work();
     }
     if (status == GRADBAG_INTERRUPTED) rethrow_last_error();
@@ -211,7 +208,7 @@ bool Shortcut::read_contents(PyObject* values, Call& call) const {
 
 // What a rule says about the inputs; null where it objects, which it will do again on the Python way.
 nb::object Shortcut::ask(const nb::object& rule, PyObject* values) const {
-    nb::object answer = nb::steal(PyObject_CallObject(rule.ptr(), values));
+    nb::object answer = nb::steal(or_stay([&] { return PyObject_CallObject(rule.ptr(), values); }));
     if (answer.is_valid()) return answer;
     if (PyErr_ExceptionMatches(rules_.objection.ptr()) != 0) {
         PyErr_Clear();
@@ -222,12 +219,7 @@ nb::object Shortcut::ask(const nb::object& rule, PyObject* values) const {
 }
 
 bool Shortcut::check(PyObject* values, Call& call) const {
-    const auto& sizes = call.sizes;
-    const bool fit =
-        std::ranges::all_of(slots_.equal, [&](auto two) { return sizes[two.first] == sizes[two.second]; }) &&
-        std::ranges::all_of(slots_.fixed, [&](auto one) { return sizes[one.first] == one.second; }) &&
-        std::ranges::all_of(slots_.natural, [&](auto slot) { return sizes[slot] >= 0; });  // mutant: negative
-    if (!fit) return false;                                                                // mutant: sizes
+    if (!slots_.fit(call.sizes.data())) return false;  // mutant: sizes
     call.sizes.insert(call.sizes.end(), slots_.constants.begin(), slots_.constants.end());
     return rules_.check.is_none() || ask(rules_.check, values).is_valid();
 }
@@ -289,8 +281,10 @@ bool Shortcut::allocate(Call& call) const {
     for (std::size_t place = 0; place < outputs_.size(); ++place) {
         gradbag_array& array = call.passed[call.inputs_passed + place];
         auto* const dtype = reinterpret_cast<PyArray_Descr*>(outputs_[place].dtype.inc_ref().ptr());
-        PyObject* const made = PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(array.axes),
-                                                    array.shape, nullptr, nullptr, 0, nullptr);
+        PyObject* const made = or_stay([&] {
+            return PyArray_NewFromDescr(&PyArray_Type, dtype, static_cast<int>(array.axes), array.shape,
+                                        nullptr, nullptr, 0, nullptr);
+        });
         if (made == nullptr) {
             forget_memory_error();
             return false;
@@ -349,13 +343,42 @@ int Shortcut::traverse(visitproc visit, void* arg) const {
 
 namespace {
 
+// The forms come as tuples, with the fields in their order.
+InputForm to_input(nb::handle form) {
+    const nb::object held = form[3];
+    return {form[0],
+            nb::cast<std::size_t>(nb::object(form[1])),
+            nb::cast<std::size_t>(nb::object(form[2])),
+            held.is_none() ? std::nullopt : std::optional(nb::cast<std::size_t>(held)),
+            nb::cast<bool>(nb::object(form[4])),
+            nb::cast<bool>(nb::object(form[5]))};
+}
+
+OutputForm to_output(nb::handle form) {
+    return {form[0], nb::cast<std::size_t>(nb::object(form[1])), numbers<std::size_t>(nb::object(form[2]))};
+}
+
+Slots to_slots(nb::handle slots) {
+    return {pairs<std::size_t, std::size_t>(nb::object(slots[0])),
+            pairs<std::size_t, std::intptr_t>(nb::object(slots[1])),
+            numbers<std::size_t>(nb::object(slots[2])),
+            numbers<std::intptr_t>(nb::object(slots[3])),
+            numbers<std::size_t>(nb::object(slots[4])),
+            nb::cast<std::size_t>(nb::object(slots[5]))};
+}
+
+Kernels to_kernels(nb::handle kernels) {
+    return {numbers<std::size_t>(nb::object(kernels[0])), numbers<std::size_t>(nb::object(kernels[1])),
+            text(nb::object(kernels[2])), text(nb::object(kernels[3])), kernels[4]};
+}
+
 // The shortcuts of an op, the one that was used last in front.
 class Shortcuts {
   public:
-    void add(std::vector<InputForm> inputs, std::vector<OutputForm> outputs, Slots slots,
-             const Kernels& kernels, Rules rules) {
-        shortcuts_.push_back(std::make_shared<const Shortcut>(std::move(inputs), std::move(outputs),
-                                                              std::move(slots), kernels, std::move(rules)));
+    void add(nb::handle inputs, nb::handle outputs, nb::handle slots, nb::handle kernels, nb::handle rules) {
+        shortcuts_.push_back(std::make_shared<const Shortcut>(
+            listed(inputs, to_input), listed(outputs, to_output), to_slots(slots), to_kernels(kernels),
+            Rules{rules[0], rules[1], rules[2], rules[3]}));
     }
 
     nb::object call(nb::handle values) {
@@ -409,23 +432,6 @@ PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
 
 void bind_shortcuts(nb::module_& m) {
     using nb::literals::operator""_a;
-    using Places = std::vector<std::size_t>;
-    nb::class_<InputForm>(m, "InputForm")
-        .def(nb::init<nb::object, std::size_t, std::size_t, std::optional<std::size_t>, bool, bool>(),
-             "dtype"_a.none(), "item_size"_a, "axes"_a, "held"_a.none(), "takes_int"_a, "updated"_a);
-    nb::class_<OutputForm>(m, "OutputForm")
-        .def(nb::init<nb::object, std::size_t, Places>(), "dtype"_a, "item_size"_a, "slots"_a);
-    nb::class_<Slots>(m, "Slots")
-        .def(nb::init<std::vector<std::pair<std::size_t, std::size_t>>,
-                      std::vector<std::pair<std::size_t, std::intptr_t>>, Places, std::vector<std::intptr_t>,
-                      Places, std::size_t>(),
-             "equal"_a, "fixed"_a, "natural"_a, "constants"_a, "scratch"_a, "count"_a);
-    nb::class_<Kernels>(m, "Kernels")
-        .def(nb::init<Places, Places, std::string, std::string, nb::object>(), "passes"_a, "counts"_a,
-             "plan"_a, "fill"_a, "settings"_a);
-    nb::class_<Rules>(m, "Rules")
-        .def(nb::init<nb::object, nb::object, nb::object, nb::object>(), "check"_a.none(), "count"_a.none(),
-             "objection"_a, "result"_a.none());
     nb::class_<Shortcuts>(m, "Shortcuts", nb::type_slots(collected),
                           "Whole calls of one op, for the dtypes and ranks that were added.")
         .def(nb::init<>())

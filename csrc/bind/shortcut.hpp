@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,6 +44,15 @@ struct Slots {
     std::vector<std::intptr_t> constants;
     std::vector<std::size_t> scratch;
     std::size_t count;
+
+    // Whether the sizes of the axes and of the contents go together.
+    bool fit(const std::intptr_t* sizes) const {
+        const bool they_do =
+            std::ranges::all_of(equal, [&](auto two) { return sizes[two.first] == sizes[two.second]; }) &&
+            std::ranges::all_of(fixed, [&](auto one) { return sizes[one.first] == one.second; }) &&
+            std::ranges::all_of(natural, [&](auto slot) { return sizes[slot] >= 0; });  // mutant: negative
+        return they_do;
+    }
 };
 
 // The inputs of a call are flat: those of a list stand side by side.

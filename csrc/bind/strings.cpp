@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bind/new_strings.hpp"
 #include "bind/numpy.hpp"
 #include "bind/parts.hpp"
 
@@ -249,26 +250,7 @@ Strings Strings::of_array(const nb::object& value) {
             copies.add(text);
         }
     } else if (PyArray_TYPE(array) == NPY_VSTRING) {
-        const auto* const type = reinterpret_cast<const PyArray_StringDTypeObject*>(PyArray_DESCR(array));
-        npy_string_allocator* const allocator = NpyString_acquire_allocator(type);
-        bool is_whole = true;
-        try {
-            for (std::size_t place = 0; place < count && is_whole; ++place) {
-                npy_static_string text{0, nullptr};
-                const auto* const packed =
-                    reinterpret_cast<const npy_packed_static_string*>(bytes + place * width);
-                const int status = NpyString_load(allocator, packed, &text);
-                is_whole = status >= 0;
-                if (is_whole)
-                    copies.add(status == 1 ? std::string_view{}
-                                           : std::string_view(text.size == 0 ? "" : text.buf, text.size));
-            }
-        } catch (...) {
-            NpyString_release_allocator(allocator);
-            throw;
-        }
-        NpyString_release_allocator(allocator);
-        if (!is_whole) throw nb::python_error();
+        each_new_string(value.ptr(), [&](std::string_view text) { copies.add(text); });
     } else {
         throw nb::type_error("must be of strings");
     }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 
 #include "bind/parts.hpp"
@@ -45,6 +46,8 @@ void bind_threads(nb::module_& m) {
     pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 #endif
     set_interruption(check_signals);
+    // The first exception of a thread takes memory, which may be gone by then.
+    static_cast<void>(std::uncaught_exceptions());
 }
 
 }  // namespace gradbag

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "bind/lock.hpp"
 #include "bind/parts.hpp"
 #include "bind/strings.hpp"
 
@@ -46,7 +47,7 @@ class Turns {
   public:
     template <class Work>
     decltype(auto) alone(Work work) {
-        const nb::gil_scoped_release released;
+        const Unlocked unlocked;
         const auto self = std::this_thread::get_id();
         if (owner_ == self) throw std::logic_error("is busy with the call that this one interrupts");
         const std::lock_guard lock(mutex_);

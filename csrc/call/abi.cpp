@@ -1,23 +1,32 @@
 #include "call/abi.h"
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <new>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "call/kernel.hpp"
 #include "core/fault.hpp"
+#include "core/thread_local.hpp"
 
 namespace {
 
-thread_local std::exception_ptr last_error;
-thread_local std::string last_words;
+// What ended the last call of a thread. It has no destructor, which would ask for memory to be registered.
+struct LastError {
+    bool is_there;
+    alignas(std::exception_ptr) std::byte problem[sizeof(std::exception_ptr)];
+    const char* words;  // of the problem
+
+    std::exception_ptr& get() { return *std::launder(reinterpret_cast<std::exception_ptr*>(problem)); }
+};
+GRADBAG_THREAD_LOCAL LastError last_error{};
 
 gradbag_status failed(gradbag_status status, const char* words) {
-    last_error = std::current_exception();
-    last_words = words;
+    if (!std::exchange(last_error.is_there, true)) new (last_error.problem) std::exception_ptr();
+    last_error.get() = std::current_exception();
+    last_error.words = words;
     return status;
 }
 
@@ -49,7 +58,10 @@ gradbag_status guarded(gradbag_fault* fault, Work work) {
 
 namespace gradbag {
 
-void rethrow_last_error() { std::rethrow_exception(std::exchange(last_error, nullptr)); }
+void rethrow_last_error() {
+    last_error.words = "";
+    std::rethrow_exception(std::exchange(last_error.get(), nullptr));
+}
 
 }  // namespace gradbag
 
@@ -83,4 +95,4 @@ gradbag_status gradbag_fill(const gradbag_kernel* kernel, const gradbag_plan* pl
     });
 }
 
-const char* gradbag_last_error() { return last_words.c_str(); }
+const char* gradbag_last_error() { return last_error.words == nullptr ? "" : last_error.words; }

@@ -39,6 +39,16 @@ struct Rows {
     }
 };
 
+// The same of numbers that are compared or multiplied, for which lanes would not do.
+template <class T>
+struct NumberRows {
+    static constexpr ArgumentForm form{sizeof(T), -1, !std::is_const_v<T>, ArgumentForm::Count::one};
+
+    static Matrix<T> view(const gradbag_array& array) {
+        return {static_cast<T*>(array.data), array.axes > 0 ? extent(array, 0) : 1, elements(array, 1)};
+    }
+};
+
 template <class T>
 struct Scalar {
     static constexpr ArgumentForm form{sizeof(T), 0, !std::is_const_v<T>, ArgumentForm::Count::one};

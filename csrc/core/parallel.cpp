@@ -11,12 +11,15 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/thread_local.hpp"
 #include "core/thresholds.hpp"
+#include "core/uninterrupted.hpp"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -42,6 +45,7 @@ void pause() {
 }
 
 std::atomic<void (*)()> interruption = nullptr;
+GRADBAG_THREAD_LOCAL int uninterrupted = 0;  // how many ask for it
 
 // Thrown inside a chunk that is no longer wanted.
 struct Unwanted {};
@@ -61,8 +65,7 @@ class Job {
     // Runs chunks until none is left. `between` is called before each.
     template <class Between>
     void work(std::size_t slot, Between between) {
-        Job* const outer = current;
-        current = this;
+        Job* const outer = std::exchange(current(), this);
         for (;;) {
             if (!between()) break;
             const std::size_t chunk = next_.fetch_add(1);
@@ -71,7 +74,7 @@ class Job {
             finished_.fetch_add(1);
             if (waiting_) finished_.notify_one();
         }
-        current = outer;
+        current() = outer;
     }
 
     // No chunk that has not begun will be run.
@@ -103,7 +106,7 @@ class Job {
         if (last == Clock::time_point{}) last = now;
         if (now - last < kPollInterval) return true;
         last = now;
-        if (void (*const check)() = interruption) {
+        if (void (*const check)() = interruption; check != nullptr && uninterrupted == 0) {
             try {
                 check();
             } catch (...) {
@@ -115,8 +118,8 @@ class Job {
         return true;
     }
 
-    static thread_local Job* current;
-    static thread_local Clock::time_point* last_poll;  // of the caller, while it works
+    static Job*& current();
+    static Clock::time_point*& last_poll();  // of the caller, while it works
 
   private:
     std::size_t limit() const { return std::min(limit_.load(), chunks_); }
@@ -155,8 +158,11 @@ class Job {
     std::exception_ptr problem_;
 };
 
-thread_local Job* Job::current = nullptr;
-thread_local Clock::time_point* Job::last_poll = nullptr;
+GRADBAG_THREAD_LOCAL Job* current_job = nullptr;
+GRADBAG_THREAD_LOCAL Clock::time_point* current_poll = nullptr;
+
+Job*& Job::current() { return current_job; }
+Clock::time_point*& Job::last_poll() { return current_poll; }
 
 // Never destroyed: its threads sleep until the process ends, whatever else is torn down by then.
 class Pool {
@@ -197,6 +203,8 @@ class Pool {
     }
 
     [[noreturn]] void serve() {
+        // The first exception of a thread takes memory, which may be gone by then.
+        static_cast<void>(std::uncaught_exceptions());
         for (;;) {
             std::size_t slot = 0;
             const std::shared_ptr<Job> job = next_job(slot);
@@ -230,6 +238,7 @@ class Pool {
 };
 
 std::atomic<Pool*> shared_pool = nullptr;
+std::atomic<unsigned> forks = 0;  // of which this process is the child
 
 Pool& pool() {
     Pool* found = shared_pool;
@@ -238,7 +247,10 @@ Pool& pool() {
         if (shared_pool.compare_exchange_strong(found, made.get())) found = made.release();
 #if defined(__unix__) || defined(__APPLE__)
         // A forked child has none of the threads, and locks that they held would stay locked: it starts anew.
-        static const int registered = pthread_atfork(nullptr, nullptr, [] { shared_pool = nullptr; });
+        static const int registered = pthread_atfork(nullptr, nullptr, [] {
+            shared_pool = nullptr;
+            ++forks;
+        });
         static_cast<void>(registered);
 #endif
     }
@@ -284,12 +296,15 @@ void set_num_threads(std::size_t count) { wanted_threads = std::clamp<std::size_
 
 void set_interruption(void (*check)()) { interruption = check; }
 
+Uninterrupted::Uninterrupted() { ++uninterrupted; }
+Uninterrupted::~Uninterrupted() { --uninterrupted; }
+
 std::size_t threads_for(std::size_t work) { return work < kSerialWork ? 1 : num_threads(); }
 
 void checkpoint() {
-    Job* const job = Job::current;
+    Job* const job = Job::current();
     if (job == nullptr) return;
-    if (Job::last_poll != nullptr && !job->poll(*Job::last_poll)) throw Unwanted{};
+    if (Job::last_poll() != nullptr && !job->poll(*Job::last_poll())) throw Unwanted{};
     job->leave_if_unwanted();
 }
 
@@ -298,21 +313,24 @@ void detail::run_chunks(std::size_t chunks, std::size_t threads, Job::Body body,
     threads = std::min(std::max<std::size_t>(threads, 1), chunks);
     Clock::time_point last{};  // set by the first look at the clock: a short call does without
     bool first = true;
-    const auto take_part = [&](Job& job) {
-        Clock::time_point* const outer = std::exchange(Job::last_poll, &last);
-        job.work(0, [&] { return std::exchange(first, false) || job.poll(last); });
-        Job::last_poll = outer;
+    const auto take_part = [&](Job& job, auto is_wanted) {
+        Clock::time_point* const outer = std::exchange(Job::last_poll(), &last);
+        job.work(0, [&] { return std::exchange(first, false) || (job.poll(last) && is_wanted()); });
+        Job::last_poll() = outer;
     };
     if (threads == 1) {
         Job job(chunks, threads, body, context);
-        take_part(job);
+        take_part(job, [] { return true; });
         job.finish();
         return;
     }
     const auto job = std::make_shared<Job>(chunks, threads, body, context);
     Pool& helpers = pool();
+    const unsigned born = forks;
     helpers.open(job, threads - 1);
-    take_part(*job);
+    take_part(*job, [&] { return forks == born; });
+    // A handler of a signal may have forked: the child has none of the helpers, nor what they were doing.
+    if (forks != born) throw std::runtime_error("the process was forked in the middle of this call");
     helpers.close(job);
     job->finish();
 }

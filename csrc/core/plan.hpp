@@ -1,8 +1,9 @@
 #pragma once
 
-#include <any>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -16,18 +17,25 @@ class Plan {
     template <class Work>
     Plan(std::vector<std::int64_t> counted, Work work)
         : sizes(std::move(counted)),
-          work_(std::shared_ptr<const Work>(std::make_shared<Work>(std::move(work)))) {}
+          work_(std::make_shared<const Work>(std::move(work))),
+          kind_(&typeid(Work)) {}
+
+    // Of a rule about sizes, after which nothing remains to be known.
+    explicit Plan(std::vector<std::int64_t> counted) : sizes(std::move(counted)) {}
 
     // Throws when the plan was made by a kernel of another family.
     template <class Work>
     const Work& work() const {
-        return *std::any_cast<const std::shared_ptr<const Work>&>(work_);
+        if (*kind_ != typeid(Work)) throw std::invalid_argument("a plan of another kernel");
+        return *static_cast<const Work*>(work_.get());
     }
 
     std::vector<std::int64_t> sizes;
 
   private:
-    std::any work_;
+    // Not an std::any, which would ask for memory once more.
+    std::shared_ptr<const void> work_;
+    const std::type_info* kind_ = &typeid(void);
 };
 
 }  // namespace gradbag

@@ -116,10 +116,9 @@ inline constexpr std::size_t kRanksOfRow = 4;
 // them.
 inline constexpr std::size_t kSumBatch = 256;
 inline constexpr std::size_t kScatterBatch = 512;
-// Sums of rows that wait for an optimizer stay in the second-level cache.
-inline constexpr std::size_t kSteppedBytes = std::size_t{1} << 16;
-// How many rows before its turn a row that moves is asked for.
-inline constexpr std::size_t kSteppedAhead = 32;
+// Sums of rows that wait for an optimizer: few, so that the rows that will move, which are asked for before
+// the sums are made, are still in the first-level cache.
+inline constexpr std::size_t kSteppedBytes = std::size_t{1} << 12;
 // Segment ids that are searched for ends of runs at once; few where a part ends.
 inline constexpr std::size_t kScannedIds = 256;
 inline constexpr std::size_t kFewScannedIds = 32;

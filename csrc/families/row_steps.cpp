@@ -6,8 +6,10 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "call/define.hpp"
+#include "kernels/grouped_steps.hpp"
 
 namespace gradbag {
 
@@ -49,16 +51,24 @@ T* data_of(std::span<T> numbers) {
     return numbers.data();
 }
 
-// A step of the updated arguments, which come first, and of the numbers, which come last.
-template <class Inputs, class T, class Views>
-RowStep<T> step_of(bool nesterov, const Views& views) {
-    RowStep<T> step{Inputs::rule, std::get<0>(views), {}};
-    step.rows.table = step.table.data;
-    step.rows.columns = step.table.columns;
+template <class T>
+std::size_t width_of(Matrix<T> rows) {
+    return rows.columns;
+}
+template <class T>
+std::size_t width_of(std::span<T>) {
+    return 1;
+}
+
+// A step on a table with its states; the numbers are the last of all views.
+template <class Inputs, class T, class Views, class... States>
+RowStep<T> step_of(bool nesterov, const Views& views, Matrix<T> table, const States&... states) {
+    RowStep<T> step{Inputs::rule, table, {}, {}};
+    step.rows.table = table.data;
+    step.rows.columns = table.columns;
     step.rows.nesterov = nesterov;
-    [&]<std::size_t... s>(std::index_sequence<s...>) {
-        ((step.rows.states[s] = data_of(std::get<s + 1>(views))), ...);
-    }(std::make_index_sequence<Inputs::states>{});
+    [[maybe_unused]] std::size_t place = 0;
+    ((step.widths[place] = width_of(states), step.rows.states[place++] = data_of(states)), ...);
     constexpr std::size_t first = std::tuple_size_v<Views> - Inputs::numbers - (Inputs::decays ? 2 : 0);
     [&]<std::size_t... n>(std::index_sequence<n...>) {
         ((step.rows.numbers[n] = std::get<first + n>(views)), ...);
@@ -70,16 +80,37 @@ RowStep<T> step_of(bool nesterov, const Views& views) {
     return step;
 }
 
+// Of the updated arguments, which come first.
+template <class Inputs, class T, class Views>
+RowStep<T> step_of(bool nesterov, const Views& views) {
+    return [&]<std::size_t... s>(std::index_sequence<s...>) {
+        return step_of<Inputs, T>(nesterov, views, std::get<0>(views), std::get<s + 1>(views)...);
+    }(std::make_index_sequence<Inputs::states>{});
+}
+
+// The same where they are lists.
+template <class Inputs, class T, class Views>
+std::vector<RowStep<T>> steps_of(bool nesterov, const Views& views) {
+    std::vector<RowStep<T>> steps;
+    for (std::size_t table = 0; table < std::get<0>(views).size(); ++table) {
+        [&]<std::size_t... s>(std::index_sequence<s...>) {
+            steps.push_back(step_of<Inputs, T>(nesterov, views, std::get<0>(views)[table],
+                                               std::get<s + 1>(views)[table]...));
+        }(std::make_index_sequence<Inputs::states>{});
+    }
+    return steps;
+}
+
 // Settings, updated arguments, entries and numbers, as one list.
-template <class T, class SettingList, class StateList, class EntryList, class NumberList>
+template <class SettingList, class UpdatedList, class EntryList, class NumberList>
 struct Definition;
 
-template <class T, class... Settings, class... States, class... Entries, class... Numbers>
-struct Definition<T, std::tuple<Settings...>, std::tuple<States...>, std::tuple<Entries...>,
+template <class... Settings, class... Updated, class... Entries, class... Numbers>
+struct Definition<std::tuple<Settings...>, std::tuple<Updated...>, std::tuple<Entries...>,
                   std::tuple<Numbers...>> {
     template <class Function>
     static void add(const std::string& name, Function function) {
-        define<Settings..., Rows<T>, States..., Entries..., Numbers...>(name, function);
+        define<Settings..., Updated..., Entries..., Numbers...>(name, function);
     }
 };
 
@@ -99,9 +130,12 @@ void define_rule(const std::string& name) {
     using Own = std::conditional_t<nesterov, std::tuple<Setting<bool>>, std::tuple<>>;
     using OfBags = std::conditional_t<nesterov, std::tuple<Setting<Combiner>, Setting<bool>>,
                                       std::tuple<Setting<Combiner>>>;
+    using OfTables = decltype(std::tuple_cat(OfBags{}, std::tuple<Setting<IntegerList>>{}));
     constexpr std::size_t entries = sizeof...(per_row) + 1;  // where they begin among the inputs
     for_types<float, double>([&]<class T>() {
-        using States = std::tuple<std::conditional_t<per_row, Vector<T>, Rows<T>>...>;
+        using Updated = std::tuple<Rows<T>, std::conditional_t<per_row, Vector<T>, Rows<T>>...>;
+        using UpdatedLists =
+            std::tuple<List<Rows<T>>, List<std::conditional_t<per_row, Vector<T>, Rows<T>>>...>;
         using Numbers = decltype(number_list<T, Inputs>(std::make_index_sequence<numbers>{}));
         for_index_types([&]<class I>() {
             // table, states; indices, grad; numbers
@@ -111,14 +145,14 @@ void define_rule(const std::string& name) {
                           std::get<entries + 1>(all));
             };
             using EntryRows = std::tuple<Vector<const I>, Rows<const T>>;
-            Definition<T, Own, States, EntryRows, Numbers>::add(typed_name<T, I>(name + "_rows"),
-                                                                [on_rows](const auto&... views) {
-                                                                    if constexpr (nesterov) {
-                                                                        on_rows(views...);
-                                                                    } else {
-                                                                        on_rows(false, views...);
-                                                                    }
-                                                                });
+            Definition<Own, Updated, EntryRows, Numbers>::add(typed_name<T, I>(name + "_rows"),
+                                                              [on_rows](const auto&... views) {
+                                                                  if constexpr (nesterov) {
+                                                                      on_rows(views...);
+                                                                  } else {
+                                                                      on_rows(false, views...);
+                                                                  }
+                                                              });
             for_index_types([&]<class O>() {
                 // table, states; grad, ids, offsets, weights; numbers
                 const auto on_bags = [](Combiner combiner, bool ahead, const auto&... views) {
@@ -129,12 +163,32 @@ void define_rule(const std::string& name) {
                 };
                 using EntryBags =
                     std::tuple<Rows<const T>, Vector<const I>, Vector<const O>, Optional<Vector<const T>>>;
-                Definition<T, OfBags, States, EntryBags, Numbers>::add(
+                Definition<OfBags, Updated, EntryBags, Numbers>::add(
                     typed_name<T, I, O>(name + "_bags"), [on_bags](Combiner combiner, const auto&... views) {
                         if constexpr (nesterov) {
                             on_bags(combiner, views...);
                         } else {
                             on_bags(combiner, false, views...);
+                        }
+                    });
+                // lists of them; grad, ids, offsets, weights; numbers
+                const auto on_tables = [](Combiner combiner, bool ahead, const IntegerList& features,
+                                          const auto&... views) {
+                    const auto all = std::forward_as_tuple(views...);
+                    step_tables(steps_of<Inputs, T>(ahead, all), combiner, features,
+                                static_cast<int>(entries + 1), std::get<entries>(all),
+                                std::get<entries + 1>(all), std::get<entries + 2>(all),
+                                std::get<entries + 3>(all));
+                };
+                using EntryTables =
+                    std::tuple<Rows<const T>, Vector<const I>, Table<const O>, Optional<Vector<const T>>>;
+                Definition<OfTables, UpdatedLists, EntryTables, Numbers>::add(
+                    typed_name<T, I, O>(name + "_grouped"),
+                    [on_tables](Combiner combiner, const auto&... views) {
+                        if constexpr (nesterov) {
+                            on_tables(combiner, views...);
+                        } else {
+                            on_tables(combiner, false, views...);
                         }
                     });
             });

@@ -15,6 +15,12 @@ const Family family([] {
     define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>(
         "sparse_slice_plan", plan);
 
+    const auto rules = [](auto, auto, auto shape, auto start, auto size) {
+        return slice_rules(shape, start, size);
+    };
+    define<Table<const Int64>, InputItems, Vector<const Int64>, Vector<const Int64>, Vector<const Int64>>(
+        "sparse_slice_rules", rules);
+
     const auto fill = [](const Plan& made, auto indices, auto values, auto shape, auto start, auto size,
                          auto... outputs) {
         slice(made, indices, values, shape, start, size, SlicedEntries{outputs...});

@@ -73,32 +73,35 @@ class WeightedFinisher {
     A scales_[kBatch];
 };
 
-// Bags [bag, last) by way of runs, whose rows are looked up first.
+// Bags [bag, last) by way of runs, whose rows are looked up first; their combined rows lie one after another.
 template <class Finishing, Lane T, Index I, class... Settings>
 void reduce_runs(const RowLookup<T, I>& lookup, const BagBegins& bags, std::size_t bag, std::size_t last,
-                 bool cleared, Matrix<T> output, Settings... settings) {
-    const bool stream = may_stream(output.data, output.rows, output.columns);
+                 bool cleared, bool stream, T* output, Settings... settings) {
+    const std::size_t columns = lookup.table().columns;
     RunReducer<T, I, Finishing> reduce(lookup, stream, bags.begin(bag), settings...);
     while (bag < last) {
         const std::size_t begin = bags.begin(bag);
         const std::size_t end = bags.end(bag);
+        std::size_t count = 0;
         if constexpr (std::same_as<Finishing, Finisher<T>>) {
             if (end == begin + 1) {
                 // Bags of one entry mostly come in company.
                 const auto alone = [&](std::size_t, std::size_t most) {
                     return bags.count_singles(bag, most);
                 };
-                const std::size_t count = reduce.copy_singles(alone, begin, last - bag, output.row(bag));
-                bag += count;
-                if (count > 0) continue;
+                count = reduce.copy_singles(alone, begin, last - bag, output);
             }
         }
-        if (begin < end) {
-            reduce.add(begin, end, output.row(bag));
-        } else if (!cleared) {
-            clear_rows(output, bag, bag + 1);  // mutant: empty row
+        if (count == 0) {
+            count = 1;
+            if (begin < end) {
+                reduce.add(begin, end, output);
+            } else if (!cleared) {
+                clear_rows(Matrix<T>{output, 1, columns}, 0, 1);  // mutant: empty row
+            }
         }
-        ++bag;
+        bag += count;
+        output += count * columns;
     }
     reduce.flush(bags.begin(last));
 }
@@ -146,56 +149,82 @@ void set_factors(Combiner combiner, BagRows<T, I>& all) {
     }
 }
 
+// The look-ups of bags in one table; the ids end with the last of them.
 template <Lane T, Index I>
-void pool_bags(PoolLoop<T, I> pool, BagRows<T, I> all, const BagBegins& bags, std::size_t first,
-               std::size_t last) {
-    all.begins = bags.data() + first;
-    all.bags = last - first;
-    all.output += first * all.columns;
-    const std::size_t bad = pool(all);
-    if (bad < all.entries) {
-        throw_out_of_range(load_once(&all.ids[bad]), all.rows, {kPoolInputs.entries, bad});
+class TablePooling {
+  public:
+    TablePooling(Combiner combiner, Matrix<const T> table, std::span<const I> ids, const BagBegins& bags,
+                 std::span<const T> weights, bool stream)
+        : combiner_(combiner),
+          lookup_(table, ids),
+          bags_(bags),
+          weights_(weights),
+          pool_(table.columns > 0 && !ids.empty() ? pool_loop<T, I>() : nullptr) {
+        all_.table = table.data;
+        all_.rows = table.rows;
+        all_.columns = table.columns;
+        all_.ids = ids.data();
+        all_.entries = ids.size();
+        all_.weights = weights.empty() ? nullptr : weights.data();
+        all_.divided = combiner != Combiner::sum;
+        all_.squares = combiner == Combiner::sqrtn;
+        all_.prefetch = RowPrefetch(table).worthwhile();
+        all_.stream = stream;
+        set_factors(combiner, all_);
     }
-}
+
+    // Whether the rows of bags [first, last) may be put apart from each other.
+    bool may_stride(std::size_t first, std::size_t last) const {
+        // A longer bag is cut where Ctrl-C may come.
+        return pool_ != nullptr && bags_.begin(last) - bags_.begin(first) <= kUninterrupted;
+    }
+
+    // Bags [first, last), a row at each `stride` from `output` on.
+    void pool(std::size_t first, std::size_t last, T* output, std::size_t stride) const {
+        BagRows<T, I> some = all_;
+        some.begins = bags_.data() + first;
+        some.bags = last - first;
+        some.output = output;
+        some.stride = stride;
+        const std::size_t bad = pool_(some);
+        if (bad < some.entries) {
+            throw_out_of_range(load_once(&some.ids[bad]), some.rows, {kPoolInputs.entries, bad});
+        }
+    }
+
+    // Bags [first, last), one row after another from `output` on; `cleared`: that is zero already.
+    void operator()(std::size_t first, std::size_t last, bool cleared, T* output) const {
+        if (first == last) return;
+        if (!cleared && may_stride(first, last)) {
+            pool(first, last, output, all_.columns);
+        } else if (weights_.empty()) {
+            reduce_runs<Finisher<T>>(lookup_, bags_, first, last, cleared, all_.stream, output, combiner_);
+        } else {
+            reduce_runs<WeightedFinisher<T>>(lookup_, bags_, first, last, cleared, all_.stream, output,
+                                             combiner_, weights_);
+        }
+    }
+
+  private:
+    Combiner combiner_;
+    RowLookup<T, I> lookup_;
+    const BagBegins& bags_;
+    std::span<const T> weights_;
+    PoolLoop<T, I> pool_;
+    BagRows<T, I> all_{};
+};
 
 template <Lane T, Index I>
 void reduce_bags(Combiner combiner, Matrix<const T> table, std::span<const I> ids, const BagBegins& bags,
                  std::span<const T> weights, Matrix<T> output) {
-    const PoolLoop<T, I> pool = pool_loop<T, I>();
-    const RowLookup<T, I> lookup(table, ids);
-    const auto in_runs = [&](std::size_t first, std::size_t last, bool cleared) {
-        if (weights.empty()) {
-            reduce_runs<Finisher<T>>(lookup, bags, first, last, cleared, output, combiner);
-        } else {
-            reduce_runs<WeightedFinisher<T>>(lookup, bags, first, last, cleared, output, combiner, weights);
-        }
-    };
     // Where most bags are empty it is better to clear them all at once, and together.
     const bool cleared = bags.entries() == 0 || bags.size() / kClearedRows > bags.entries();
     if (cleared) clear_all(output);
     if (bags.entries() == 0) return;
-    BagRows<T, I> all{};
-    all.table = table.data;
-    all.rows = table.rows;
-    all.columns = table.columns;
-    all.ids = ids.data();
-    all.entries = ids.size();
-    all.weights = weights.empty() ? nullptr : weights.data();
-    all.divided = combiner != Combiner::sum;
-    all.squares = combiner == Combiner::sqrtn;
-    all.prefetch = RowPrefetch(table).worthwhile();
-    all.stream = may_stream(output.data, output.rows, output.columns);
-    all.output = output.data;
-    set_factors(combiner, all);
+    const TablePooling<T, I> pooling(combiner, table, ids, bags, weights,
+                                     may_stream(output.data, output.rows, output.columns));
     bags.in_parts(output.columns, [&](std::size_t first, std::size_t last) {
-        if (first == last) return;
-        // A longer bag is cut where Ctrl-C may come.
-        const bool soon = bags.begin(last) - bags.begin(first) <= kUninterrupted;
-        if (pool != nullptr && !cleared && soon && output.columns > 0) {
-            pool_bags(pool, all, bags, first, last);
-        } else {
-            in_runs(first, last, cleared);
-        }
+        pooling(first, last, cleared, output.row(first));
     });
 }
 

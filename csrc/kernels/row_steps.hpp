@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include "core/views.hpp"
 #include "kernels/bag_begins.hpp"
 #include "kernels/bag_grad.hpp"
+#include "kernels/bag_scales.hpp"
 #include "kernels/bag_weights.hpp"
 #include "kernels/combiner.hpp"
 #include "kernels/segment_groups.hpp"
@@ -36,6 +38,7 @@ struct RowStep {
     RowRule rule;
     Matrix<T> table;
     RuleRows<T> rows;
+    std::array<std::size_t, kMostStates> widths;  // of a row of each state; 0: there is none
 };
 
 namespace detail {
@@ -47,6 +50,7 @@ class SteppedRows {
     explicit SteppedRows(const RowStep<T>& step)
         : apply_(rule_loops<T>()[static_cast<std::size_t>(step.rule)]),
           all_(step.rows),
+          widths_(step.widths),
           most_(std::clamp<std::size_t>(kSteppedBytes / std::max<std::size_t>(all_.columns * sizeof(T), 1), 1,
                                         kSumBatch)),
           sums_(most_ * all_.columns) {
@@ -56,26 +60,35 @@ class SteppedRows {
 
     std::size_t most() const { return most_; }
 
+    // The row is asked for: it arrives while the gradients of its batch are summed.
     T* place(std::size_t, std::size_t row) {
+        ask_for(all_.table + row * all_.columns, all_.columns);
+        for (std::size_t s = 0; s < kMostStates; ++s) ask_for(all_.states[s] + row * widths_[s], widths_[s]);
         rows_[all_.count] = row;
         return sums_.data() + all_.count++ * all_.columns;
     }
 
     template <class Word>
-    void flush(const GroupedEntries<Word>& entries, std::size_t next) {
-        const std::size_t later = std::min(kSteppedAhead, entries.groups - next);
-        std::copy_n(entries.keys.data() + next, later, rows_ + all_.count);
-        all_.upcoming = all_.count + later;
+    void flush(const GroupedEntries<Word>&, std::size_t) {
         apply_(all_);
         all_.count = 0;
     }
 
   private:
+    [[gnu::always_inline]] static void ask_for(const T* row, std::size_t numbers) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(row);
+        const std::uintptr_t end = begin + std::min(numbers * sizeof(T), kPrefetchedBytes);
+        for (std::uintptr_t at = begin / kLineBytes * kLineBytes; at < end; at += kLineBytes) {
+            __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+        }
+    }
+
     void (*apply_)(const RuleRows<T>&);
     RuleRows<T> all_;
+    std::array<std::size_t, kMostStates> widths_;
     std::size_t most_;
     Buffer<T> sums_;
-    std::size_t rows_[kSumBatch + kSteppedAhead];
+    std::size_t rows_[kSumBatch];
 };
 
 template <std::floating_point T, class Word, class Scales>
@@ -90,28 +103,6 @@ struct UnitScales {
     A operator()(std::size_t) const { return A{1}; }
     static std::size_t segment(std::size_t payload) { return payload; }
     static const A* listed() { return nullptr; }
-};
-
-// The payload is the bag, whose gradient is divided among its entries.
-template <class A>
-class BagScales {
-  public:
-    BagScales(Combiner combiner, const BagBegins& bags)
-        : scales_(combiner == Combiner::sum ? 0 : bags.size()) {
-        const CountScales<A> of_count(combiner);
-        parallel_ranges(scales_.size(), 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-            for (std::size_t bag = begin; bag < end; ++bag) {
-                scales_[bag] = of_count(bags.end(bag) - bags.begin(bag));  // mutant: stepped share
-            }
-        });
-    }
-
-    A operator()(std::size_t) const { return A{1}; }
-    static std::size_t segment(std::size_t payload) { return payload; }
-    const A* listed() const { return scales_.size() > 0 ? scales_.data() : nullptr; }
-
-  private:
-    Buffer<A> scales_;
 };
 
 // Calls visit(grouped) with the entries grouped by row; `payloads(begin, end, put)` calls put(i, payload).

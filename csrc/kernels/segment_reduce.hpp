@@ -4,12 +4,15 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <span>
 
 #include "core/buffer.hpp"
 #include "core/checked.hpp"
 #include "core/clear.hpp"
 #include "core/parallel.hpp"
+#include "core/plan.hpp"
 #include "core/prefetch.hpp"
 #include "core/thresholds.hpp"
 #include "core/types.hpp"
@@ -133,9 +136,8 @@ class RunReducer {
         const std::size_t count = end - begin;
         if (end - begin_ > kBatch) flush(begin);
         if (count > kBatch) return reduce_long(begin, end, output);
-        Run<T>& run = runs_[run_count_++];
-        run.output = output;
-        run.count = static_cast<std::uint32_t>(count);
+        Run<T>& run =
+            *std::construct_at(&runs_[run_count_++], Run<T>{output, static_cast<std::uint32_t>(count)});
         finish_.read_weights(begin, end, begin - begin_);
         finish_(count, run);  // mutant: run count
     }
@@ -213,7 +215,9 @@ class RunReducer {
     std::size_t run_count_ = 0;
     std::size_t asked_ = 0;  // of the rows that wait
     const T* rows_[kBatch + kPrefetchDistance];
-    Run<T> runs_[kBatch];
+    union {
+        Run<T> runs_[kBatch];  // made when one is added: to make all took an eighth of a small call
+    };
 };
 
 }  // namespace detail
@@ -262,6 +266,18 @@ void segment_reduce(Combiner combiner, Matrix<const T> data, std::span<const I> 
         if (begin == entries && !cleared) clear_rows(output, finished, output.rows);  // mutant: tail
     });
     if (entries == 0 && !cleared) clear_rows(output, 0, output.rows);
+}
+
+// What the op's rule about sizes says: sorted ids end with the largest.
+template <Index I, Index S>
+Plan segments_from_last(std::span<const S> segment_ids) {
+    if (segment_ids.empty()) return Plan({0});
+    constexpr auto largest =
+        std::min<std::int64_t>(std::numeric_limits<I>::max(), std::numeric_limits<S>::max());
+    const std::size_t last = segment_ids.size() - 1;
+    const std::size_t id = checked(load_once(&segment_ids[last]), static_cast<std::size_t>(largest),
+                                   Place{segment_input::segment_ids, last});
+    return Plan({static_cast<std::int64_t>(id) + 1});
 }
 
 }  // namespace gradbag

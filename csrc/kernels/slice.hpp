@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,6 +76,30 @@ inline std::int64_t sliced_extent(std::int64_t shape, std::int64_t start, std::i
 }
 
 }  // namespace detail
+
+// What the op's check says: neither the shape nor the window may have more elements than int64 can count.
+inline Plan slice_rules(std::span<const std::int64_t> shape, std::span<const std::int64_t> start,
+                        std::span<const std::int64_t> size) {
+    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+    std::vector<std::int64_t> extents(shape.begin(), shape.end());
+    const auto check = [&](int input) {
+        std::int64_t elements = 1;
+        for (const std::int64_t extent : extents) {
+            if (extent != 0 && elements > largest / extent) {
+                throw Fault{FaultKind::range, input, 0, -1, extent, 0, largest};
+            }
+            elements *= extent;
+        }
+    };
+    check(2);
+    // One dimension after the other, as TensorFlow does; only a start before the first place makes one
+    // longer.
+    for (std::size_t d = 0; d < extents.size(); ++d) {
+        extents[d] = detail::sliced_extent(shape[d], start[d], size[d]);
+        if (start[d] < 0) check(4);
+    }
+    return Plan(std::vector<std::int64_t>{});
+}
 
 // sizes: the number of entries kept.
 inline Plan slice_plan(Matrix<const std::int64_t> indices, std::span<const std::int64_t> start,

@@ -79,9 +79,9 @@ struct PlainBags {
         const TileIds<C, Packs, Prefetch, T, I> ids(all, tile);
         const bool stream = all.stream;
         const A* const factors = all.factors;
-        T* output = all.output + first * all.columns + tile.column;
+        T* output = all.output + first * all.stride + tile.column;
         const I* id = all.ids + all.begins[first];
-        for (std::size_t bag = first; bag < last; ++bag, output += all.columns) {
+        for (std::size_t bag = first; bag < last; ++bag, output += all.stride) {
             const I* const end = all.ids + all.begins[bag + 1];
             const auto count = static_cast<std::size_t>(end - id);
             if (count < 2) {
@@ -148,10 +148,10 @@ struct WeightedBags {
         const TileIds<C, Packs, Prefetch, T, I> ids(all, tile);
         const bool stream = all.stream;
         const bool squares = all.squares;
-        T* output = all.output + first * all.columns + tile.column;
+        T* output = all.output + first * all.stride + tile.column;
         const I* id = all.ids + all.begins[first];
         const T* weight = all.weights + all.begins[first];
-        for (std::size_t bag = first; bag < last; ++bag, output += all.columns) {
+        for (std::size_t bag = first; bag < last; ++bag, output += all.stride) {
             typename C::P sum[Packs] = {};
             A total = 0;
             for (const I* const end = all.ids + all.begins[bag + 1]; id < end; ++id) {

@@ -4,6 +4,10 @@
 #include <cstring>
 #include <string_view>
 
+#if defined(GRADBAG_X86_LEVELS)
+#include <cpuid.h>
+#endif
+
 #include "core/thresholds.hpp"
 #include "simd/levels.hpp"
 
@@ -15,17 +19,25 @@ enum class Level { baseline, avx2, avx512 };
 
 constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
 
-Level best_level() {
 #if defined(GRADBAG_X86_LEVELS)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) {
-        const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-        return wide ? Level::avx512 : Level::avx2;
+// Asked of the processor itself: compilers need a library of their own to answer, which zig does not have.
+Level best_level() {
+    constexpr unsigned kSaved = 1U << 27U, kF16c = 1U << 29U;                            // leaf 1, ecx
+    constexpr unsigned kAvx2 = 1U << 5U;                                                 // leaf 7, ebx
+    constexpr unsigned kAvx512 = (1U << 16U) | (1U << 17U) | (1U << 30U) | (1U << 31U);  // f, dq, bw, vl
+    constexpr unsigned kWide = 0x06, kWidest = 0xe6;                                     // registers kept
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & kSaved) == 0 || (c & kF16c) == 0) return Level::baseline;
+    unsigned kept = 0, high = 0;  // what the system keeps of registers when it changes threads
+    __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (b & kAvx2) == 0 || (kept & kWide) != kWide) {
+        return Level::baseline;
     }
-#endif
-    return Level::baseline;
+    return (b & kAvx512) == kAvx512 && (kept & kWidest) == kWidest ? Level::avx512 : Level::avx2;
 }
+#else
+Level best_level() { return Level::baseline; }
+#endif
 
 // GRADBAG_SIMD asks for a lower level than the CPU has; anything else is not heard.
 Level choose_level() {

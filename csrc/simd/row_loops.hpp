@@ -117,6 +117,7 @@ struct BagRows {
     bool prefetch;
     bool stream;
     T* output;
+    std::size_t stride;  // from one combined row to the next
 };
 
 // Runs shorter than this are multiplied by the rounded reciprocal, longer ones divided.

@@ -34,8 +34,7 @@ struct RuleRows {
     std::size_t columns;
     const std::size_t* rows;  // which rows, each once
     std::size_t count;
-    std::size_t upcoming;  // how many rows are known, with those to come: these are asked for early
-    T* grads;              // one after another; they may be overwritten
+    T* grads;  // one after another; they may be overwritten
     std::array<T, kMostNumbers> numbers;
     // Zero if there is none.
     T l2;

@@ -165,24 +165,6 @@ struct Ftrl {
     }
 };
 
-// Rows that will move soon are asked for together with what is kept of them.
-template <class Rule, class T>
-[[gnu::always_inline]] inline void ask_for_row(const RuleRows<T>& all, std::size_t position) {
-    if (position >= all.upcoming) return;
-    const std::size_t row = all.rows[position];
-    const auto ask = [&](const T* from, std::size_t numbers) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(from + row * numbers);
-        const std::size_t bytes = numbers * sizeof(T);
-        const std::uintptr_t end = begin + (bytes < kPrefetchedBytes ? bytes : kPrefetchedBytes);
-        for (std::uintptr_t at = begin / kLineBytes * kLineBytes; at < end; at += kLineBytes) {
-            __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
-        }
-    };
-    ask(all.table, all.columns);
-#pragma GCC unroll 3
-    for (std::size_t s = 0; s < Rule::states; ++s) ask(all.states[s], Rule::per_row[s] ? 1 : all.columns);
-}
-
 // The columns of one row, with those states that have columns.
 template <class Rule, class T>
 [[gnu::always_inline]] inline void move_row(const Rule& rule, std::size_t columns, const T* __restrict g,
@@ -205,7 +187,6 @@ template <class Level, class Rule, class T>
 [[gnu::flatten]] void move_rows(const RuleRows<T>& all) {
     const std::size_t columns = all.columns;
     for (std::size_t i = 0; i < all.count; ++i) {
-        ask_for_row<Rule>(all, i + kSteppedAhead);
         const std::size_t row = all.rows[i];
         T* __restrict const w = all.table + row * columns;
         T* __restrict const g = all.grads + i * columns;

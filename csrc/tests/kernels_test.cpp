@@ -24,12 +24,16 @@
 #include "kernels/bag_weights.hpp"
 #include "kernels/fill_empty_rows.hpp"
 #include "kernels/fill_empty_rows_grad.hpp"
+#include "kernels/row_moves.hpp"
 #include "kernels/row_steps.hpp"
+#include "kernels/segment_fold.hpp"
 #include "kernels/segment_grad.hpp"
 #include "kernels/segment_grad_compact.hpp"
 #include "kernels/segment_reduce.hpp"
+#include "kernels/segment_softmax.hpp"
 #include "kernels/slice.hpp"
 #include "kernels/slice_grad.hpp"
+#include "kernels/sparse_places.hpp"
 
 namespace {
 
@@ -429,6 +433,57 @@ void test_changing_map() {
     });
 }
 
+// Segments of rows, and rows that are moved, by numbers that change.
+void test_changing_segments() {
+    const Floats data(700 * 3, 1.5f);
+    Int64s ids(700, 1);
+    Floats output(8 * 3);
+    Floats shares(data.size());
+    std::vector<double> total(8 * 3);
+    Int64s positions(8 * 3);
+    const auto rows = table(data, 3);
+    for (const Fold fold : {Fold::product, Fold::largest, Fold::smallest}) {
+        test_while_changing(
+            ids, [&] { segment_fold(fold, fold == Fold::largest, rows, view(ids), into_table(output, 3)); });
+    }
+    test_while_changing(ids, [&] {
+        segment_max_with_positions(rows, view(ids), into_table(output, 3), into_table(positions, 3));
+    });
+    test_while_changing(ids, [&] {
+        segment_softmax(rows, view(ids), into_table(shares, 3), into_table(output, 3), into_table(total, 3));
+    });
+    const Int64s sizes{8};
+    const Bytes eight{reinterpret_cast<const std::uint8_t*>(data.data()), 8 * 3, sizeof(float)};
+    const MutableBytes all{reinterpret_cast<std::uint8_t*>(shares.data()), shares.size(), sizeof(float)};
+    test_while_changing(ids, [&] { gather_rows(eight, table(ids, 1), view(sizes), all); });
+}
+
+void test_changing_places() {
+    Int64s places(600 * 2);
+    for (std::int64_t& place : places) place = static_cast<std::int64_t>(random_bits() % 9);
+    const Floats values(600, 1.0f);
+    Int64s ordered(places.size());
+    Floats moved(values.size());
+    const Bytes from{reinterpret_cast<const std::uint8_t*>(values.data()), values.size(), sizeof(float)};
+    const MutableBytes to{reinterpret_cast<std::uint8_t*>(moved.data()), moved.size(), sizeof(float)};
+    test_while_changing(places,
+                        [&] { row_major_entries(table(places, 2), from, into_table(ordered, 2), to); });
+    test_while_changing(places, [&] {
+        checked(load_once(&places[0]), 9, {0, 0});  // what is united is never refused
+        const Plan plan = union_places_plan(table(places, 2), table(places, 2));
+        const auto count = static_cast<std::size_t>(plan.sizes[0]);
+        Int64s both_places(count * 2);
+        Floats first(count);
+        Floats second(count);
+        std::vector<std::uint8_t> both(count);
+        const auto bytes = [](Floats& floats) {
+            return MutableBytes{reinterpret_cast<std::uint8_t*>(floats.data()), floats.size(), sizeof(float)};
+        };
+        union_places(plan, table(places, 2), from, table(places, 2), from, into_table(both_places, 2),
+                     bytes(first), bytes(second), std::span(both));
+    });
+}
+
 }  // namespace
 
 int main() {
@@ -459,5 +514,7 @@ int main() {
     test_steps();
     test_bags_of_far_rows();
     test_changing_bags(6);
+    test_changing_segments();
+    test_changing_places();
     std::puts("all kernels as expected");
 }

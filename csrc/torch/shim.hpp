@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 // The part of PyTorch's stable C interface that is used here, declared by hand and looked up when it is
