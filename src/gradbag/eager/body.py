@@ -14,6 +14,8 @@ from . import carriers, prepared
 from .out import Out
 
 Array = np.ndarray[Any, Any]
+# From here on the arrays between the lines of a body count as well; where a kernel has none, a body has a few.
+_LARGE = memory.SMALL // 4
 
 
 def run_body(
@@ -33,6 +35,8 @@ def run_body(
         outline = _counted(op, arrays, outline, attrs)
     if outline.total > memory.unchecked():
         memory.reserve(op.name, outline.wanted)
+    if op.kernel is not None and outline.total > _LARGE:
+        memory.reserve(op.name, [*outline.wanted, ("the NumPy body asks for working memory", (2, outline.total), 1)])
     if out is not None:
         kinds = map(dtypes.numpy_dtype, outline.names)
         wanted = [(tuple(shape), kind) for (_, shape, _), kind in zip(outline.wanted, kinds, strict=True)]
@@ -40,7 +44,7 @@ def run_body(
     with np.errstate(all="ignore"):  # an overflow to infinity is the answer, not a warning
         answer = op.body(*op.grouped([None if a is None else carriers.clean(a) for a in arrays]), **attrs)
     changed = len(op.flat_updates(len(arrays)))
-    outputs = list(answer) if op.result is not None or changed else [answer] if op.outputs else []
+    outputs = list(answer) if changed else op.flat_answer(answer)
     found = [_checked(output, name) for output, name in zip(outputs[changed:], outline.names, strict=True)]
     if op.counted_words and op.shape_rule is None and op.kernel is not None:
         _reserve_found(op, arrays, outline, found)
@@ -84,9 +88,10 @@ def _weighed(
     itemsizes = [dtypes.numpy_dtype(name).itemsize for name in names]
     if op.kernel is not None and op.kernel.copies is not None and "string" in names:
         itemsizes = carriers.string_itemsizes(op, arrays, itemsizes)
-    labels = [arg.name for arg in op.outputs]
+    labels: Sequence[str] = op.flat_output_names(len(names))
     if op.shape_rule is None:
-        labels = [f"{op.asks_for(arg.dims.words[:1])} asks for {arg.name}" for arg in op.outputs]
+        args = zip(op.flat_outputs(len(names)), labels, strict=True)
+        labels = [f"{op.asks_for(arg.dims.words[:1])} asks for {label}" for arg, label in args]
     wanted: list[tuple[str, Sequence[int], int]] = [
         (label, [n or 0 for n in s], size) for label, s, size in zip(labels, shapes, itemsizes, strict=True)
     ]
@@ -101,7 +106,8 @@ def _counted(op: Op, arrays: Sequence[Array | None], outline: Outline, attrs: di
     if op.size_rule is not None:
         for word, size in op.bound(op.size_rule, attrs)(*arrays).items():
             sizes[word] = size.size if isinstance(size, AtLeast) else size
-    return _weighed(op, outline.names, [arg.dims.shape(sizes) or () for arg in op.outputs], arrays)
+    args = op.flat_outputs(len(outline.names))
+    return _weighed(op, outline.names, [arg.dims.shape(sizes) or () for arg in args], arrays)
 
 
 def _reserve_found(op: Op, arrays: Sequence[Array | None], outline: Outline, outputs: Sequence[Array]) -> None:

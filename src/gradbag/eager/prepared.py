@@ -15,12 +15,14 @@ _prepared: dict[Op, Prepared] = {}
 class Prepared:
     """Routes by dtypes and ranks, outlines by dtypes and shapes, and shortcuts by settings, once there are some."""
 
-    __slots__ = ("outlines", "routes", "settings", "shortcuts", "usual", "usual_key")
+    __slots__ = ("compiled", "outlines", "routes", "settings", "shortcuts", "typed", "usual", "usual_key")
 
     def __init__(self, op: Op) -> None:
         self.routes: dict[tuple[Any, ...], Any] = {}
         self.outlines: dict[tuple[Any, ...], Any] = {}
         self.shortcuts: dict[tuple[Any, ...], Any] = {}
+        self.compiled: dict[tuple[Any, ...], Any] = {}  # what a rule may call, by dtypes
+        self.typed = tuple(name for name in op.attr_defaults if name in op.types)  # attributes that are dtypes
         self.settings = () if op.kernel is None else _deciding(op, op.kernel.settings)
         # The shortcuts of calls that leave all settings at their defaults: most calls, and nothing need be looked up.
         self.usual: Any = None
@@ -48,7 +50,7 @@ class Prepared:
 
 
 def _deciding(op: Op, settings: tuple[str, ...]) -> tuple[str, ...]:
-    rules = [rule for rule in (op.check_rule, op.size_rule) if rule is not None]
+    rules = [rule for rule in (op.check_rule, op.size_rule, op.shape_rule) if rule is not None]
     named = {name for rule in rules for name in signature(rule).parameters}
     return tuple(name for name in op.attr_defaults if name in settings or name in named)
 

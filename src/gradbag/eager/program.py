@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -27,12 +27,15 @@ View = Callable[[Array], Array]
 class Program:
     """The native functions of an op for given dtypes, and the forms in which they want to see the arrays.
 
-    `names` are the dtypes of the flat inputs, None for one that is left out.
+    `names` are the dtypes of the flat inputs, None for one that is left out. With `attrs` it is the kernel behind
+    TensorFlow's op, whose outputs may have dtypes that attributes tell.
     """
 
-    def __init__(self, op: Op, names: Sequence[str | None], module: Any) -> None:
-        bound = op.resolve_types(names)
-        kernel = op.kernel
+    def __init__(
+        self, op: Op, names: Sequence[str | None], module: Any, attrs: Mapping[str, Any] | None = None
+    ) -> None:
+        bound = op.resolve_types(names, attrs)
+        kernel = op.kernel if attrs is None else op.behind
         self.dtypes = [dtypes.numpy_dtype(bound.get(a.dtype, a.dtype)) for a in op.outputs]
         self.is_string = [dtypes.is_string(d) for d in self.dtypes]
         self.pooled = kernel is not None and kernel.copies is not None and bound[kernel.copies] == "string"
@@ -53,9 +56,13 @@ class Program:
         self.counts = [sum(names[place] is not None for place in group) for group in self.groups]
         args = op.flat_inputs(len(names))
         passed = [args[place] for place in self.passes]
-        variables = dict.fromkeys(a.dtype for a in passed if a.dtype in op.types and a.dtype != kernel.copies)
+        given = {a.dtype for a in args}
+        told = [a for a in op.outputs if a.dtype not in given]
+        typed = (a.dtype for a in (*passed, *told) if a.dtype in op.types)
+        variables = [name for name in dict.fromkeys(typed) if name != kernel.copies]
         suffix = "__" + "_".join(bound[v] for v in variables) if variables else ""
         self.fill_name, self.plan_name = kernel.name + suffix, kernel.name + "_plan" + suffix
+        self.rules_name = kernel.name + "_rules" + suffix  # what the op's rules say, for callers without Python
         self.fill = module.find_kernel(self.fill_name)
         self.plan = module.find_kernel(self.plan_name)
 

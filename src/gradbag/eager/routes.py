@@ -113,7 +113,10 @@ def run_native(
         # A plan's memory is its working memory alone, however large the outputs will be.
         if 8 * sum([sizes[slot] for slot in route.layout.scratch]) > memory.unchecked():
             memory.reserve(op.name, _scratch(op, route, sizes))
-        plan = program.plan.count(taken, settings)
+        try:
+            plan = program.plan.count(taken, settings)
+        except MemoryError:
+            raise _no_room(op, given) from None
         if type(plan) is tuple:
             raise _fault(op, program, plan)
         sizes.extend(plan.sizes)
@@ -162,6 +165,10 @@ def _sizes(op: Op, route: Route, arrays: Sequence[Array | None], attrs: dict[str
         raise errors.changed(op.name)
     if op.check_rule is not None:
         op.bound(op.check_rule, attrs)(*arrays)
+    if op.shape_rule is not None:  # it refuses what does not go together, too
+        names = [None if a is None else dtypes.name_of(a.dtype) for a in arrays]
+        ruled = op.ruled_sizes([None if a is None else a.shape for a in arrays], names, attrs)
+        sizes.extend(ruled.values() if route.program.plan is None else ())
     return sizes
 
 
@@ -213,7 +220,22 @@ def _allocated(
     return [memory.empty(*w) if v is None else v for v, w in zip(views, wanted, strict=True)]
 
 
+def _no_room(op: Op, arrays: Sequence[Array | None]) -> errors.ResourceExhaustedError:
+    """What a kernel lacked memory for is a size that it counts: the input which decides it is named."""
+    name = op.asks_for(op.counted_words)
+    array = arrays[op.flat_names(len(arrays)).index(name)]
+    value = f" == {errors.shown(array.tolist())}" if array is not None and array.size < 9 else ""
+    return errors.ResourceExhaustedError(f"{op.name}: {name}{value} asks for more memory than there is")
+
+
 def _fault(op: Op, program: Program, found: tuple[Any, ...]) -> errors.Fault:
+    return fault_of(op, program.passed_names, found)
+
+
+def fault_of(op: Op, names: Sequence[str], found: tuple[Any, ...]) -> errors.Fault:
+    """What a kernel has found, of the inputs of these names; where a vector has a column, that is a feature."""
     kind, place, position, column, value, low, high = found
-    where = (position,) if column < 0 else (position, column)
-    return errors.Fault(kind, program.passed_names[place], where, value, low, high)
+    of_feature = column >= 0 and len(op.inputs[op.input_names.index(names[place])].dims.terms) == 1
+    where = (position,) if column < 0 or of_feature else (position, column)
+    hint = f"the rows of the table of feature {column}" if of_feature else ""
+    return errors.Fault(kind, names[place], where, value, low, high, hint)

@@ -13,11 +13,11 @@ import numpy as np
 
 from .. import arguments, errors, memory
 from ..spec import Op
-from . import prepared
+from . import compiled, prepared
 from .body import run_body
 from .out import Out, overlap
 from .program import native
-from .routes import Route, known_route, route_for, run_native
+from .routes import Route, fault_of, known_route, route_for, run_native
 
 Array = np.ndarray[Any, Any]
 _WRITEABLE = 0x501  # NumPy's flags for C-contiguous, aligned and writeable
@@ -30,6 +30,10 @@ def available() -> bool:
 
 def shortcut(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """What a raw op answers, where C++ can do the whole call; else NotImplemented."""
+    if op.compiled_rule is not None:
+        arrays = compiled.plain(op, values)
+        found = NotImplemented if arrays is None else compiled.outputs(op, arrays, attrs)
+        return found if found is NotImplemented or op.result is None else op.result._make(found)
     kept = prepared.of(op)
     shortcuts = kept.shortcuts.get(kept.key(attrs)) if kept.settings else kept.usual
     return NotImplemented if shortcuts is None else shortcuts.call(values)
@@ -37,18 +41,15 @@ def shortcut(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
 
 def answer(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: Out | None = None) -> Any:
     """What a raw op answers on arrays and Python values: an output, a named tuple of several, or None."""
-    outputs = run(op, values, attrs, out)
-    if op.result is None:
-        return outputs[0] if outputs else None
-    return tuple.__new__(op.result, outputs)
+    return op.answer(run(op, values, attrs, out))
 
 
 def quick_run(op: Op, values: Sequence[Any], attrs: dict[str, Any], share: bool = False) -> list[Array]:
     """The outputs, by a shortcut where there is one. With `share`, an output may be a view of an input."""
-    if op.kernel is not None:
+    if op.kernel is not None or op.compiled_rule is not None:
         found = shortcut(op, values, attrs)
         if found is not NotImplemented:
-            return [found] if len(op.outputs) == 1 else list(found or ())
+            return op.flat_answer(found)
     return run(op, values, attrs, share=share)
 
 
@@ -58,10 +59,18 @@ def run(
     """Check the call and compute its outputs; `values` are flat, arrays or Python values."""
     if int in map(type, values):
         values = arguments.with_sizes(op, values)
-    route = known_route(op, values) if op.kernel is not None else None
+    route = None
+    if op.kernel is not None:
+        # Another thread may give an array another shape during the call; that of a view stays.
+        values = [value.view() if type(value) is np.ndarray else value for value in values]
+        route = known_route(op, values)
     arrays: Sequence[Any] = values if route is not None else arguments.to_arrays(op, values)
     if op.updates:
         return _in_place(op, values, arrays, attrs, out)
+    if op.compiled_rule is not None and out is None:
+        found = compiled.outputs(op, arrays, attrs)
+        if found is not NotImplemented:
+            return op.flat_answer(found)
     if op.kernel is None or native is None:
         return _by_body(op, arrays, attrs, out, share)
     return _told(op, _by_kernel, route, arrays, attrs, out)
@@ -78,17 +87,18 @@ def functional(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Arr
     places = op.flat_updates(len(arrays))
     for place in places:
         _reserve_copy(op, op.flat_names(len(arrays))[place], arrays[place])
-        arrays[place] = np.array(arrays[place])
+        if op.kernel is not None:
+            arrays[place] = np.array(arrays[place])
+    if op.kernel is None or native is None:
+        return _by_body(op, arrays, attrs)  # a body makes them anew
     outputs = run(op, arrays, attrs)
     return [*[arrays[place] for place in places], *outputs]
 
 
 def refusal(op: Op, found: tuple[Any, ...]) -> errors.InvalidArgumentError:
     """What to say of the fault that a kernel has found, for a caller that has called it without `run`."""
-    kind, place, position, column, value, low, high = found
     assert op.kernel is not None
-    where = (position,) if column < 0 else (position, column)
-    return _named(op, errors.Fault(kind, (op.kernel.passes or op.input_names)[place], where, value, low, high))
+    return _named(op, fault_of(op, op.kernel.passes or op.input_names, found))
 
 
 def _by_kernel(
@@ -129,23 +139,27 @@ def _in_place(
     op: Op, values: Sequence[Any], arrays: Sequence[Any], attrs: dict[str, Any], out: Out | None
 ) -> list[Array]:
     names, places = op.flat_names(len(values)), op.flat_updates(len(values))
+    # Of many tables each would have to be compared with each: where none reaches into another it is seen at once.
+    apart = native is not None and not native.spans_meet(list(arrays))
     for place in places:
         _check_updated(op, names, place, values, arrays)
+        if not apart:
+            _check_apart(op, names, place, arrays)
     route = None if native is None or op.kernel is None else route_for(op, arrays)
     if route is None or route.program.fill is None:
         for place in places:  # a body makes them anew
             _reserve_copy(op, names[place], arrays[place])
         found = _by_body(op, arrays, attrs, out)
-        apart, changed, outputs = places, found[: len(places)], found[len(places) :]
+        copied, changed, outputs = places, found[: len(places)], found[len(places) :]
     else:
         given = list(arrays)
-        apart = [place for place in places if given[place].flags.num & _WRITEABLE != _WRITEABLE]
-        for place in apart:  # a kernel wants contiguous memory
+        copied = [place for place in places if given[place].flags.num & _WRITEABLE != _WRITEABLE]
+        for place in copied:  # a kernel wants contiguous memory
             _reserve_copy(op, names[place], given[place])
             given[place] = np.array(given[place], order="C")
         outputs = _told(op, run_native, route, given, attrs, out)
-        changed = [given[place] for place in apart]
-    for place, new in zip(apart, changed, strict=True):
+        changed = [given[place] for place in copied]
+    for place, new in zip(copied, changed, strict=True):
         arrays[place][...] = new
     return outputs
 
@@ -155,7 +169,7 @@ def _reserve_copy(op: Op, name: str, array: Array) -> None:
 
 
 def _check_updated(op: Op, names: Sequence[str], place: int, values: Sequence[Any], arrays: Sequence[Any]) -> None:
-    """Refuse what cannot be updated: anything that is no array, cannot be written, or lies where another input lies."""
+    """Refuse what cannot be updated: anything that is no array, or cannot be written."""
     value, array = values[place], arrays[place]  # of a subclass, say a file in memory, the second is a view
     if not isinstance(value, np.ndarray):
         raise errors.wrong_type(op.name, names[place], ["a NumPy array, which is changed"], type(value).__name__)
@@ -163,6 +177,10 @@ def _check_updated(op: Op, names: Sequence[str], place: int, values: Sequence[An
         raise errors.unfit(op.name, names[place], "in the byte order of this machine", value.dtype.str)
     if not array.flags.writeable:
         raise errors.unfit(op.name, names[place], "writeable", "a read-only array")
+
+
+def _check_apart(op: Op, names: Sequence[str], place: int, arrays: Sequence[Any]) -> None:
+    array = arrays[place]
     for name, other, beside in zip(names, range(len(arrays)), arrays, strict=True):
         if other != place and beside is not None and overlap(array, beside):
             raise errors.unfit(op.name, names[place], "memory of its own", f"an array that overlaps {name}")

@@ -62,19 +62,24 @@ def scatter_bags_compact(
 def dot_bags(grad: Array, table: Array, ids: Array, offsets: Array) -> Array:
     """The inner product of each entry's row with the gradient of its bag: what its weight gets."""
     check_bags(ids, table.shape[0], offsets)
-    wide = accumulator(table.dtype)
     columns = int(np.prod(table.shape[1:], dtype=np.int64))
     bags = bags_of_entries(offsets, len(ids))
-    products = np.zeros((len(ids), -(-columns // DOT_LANES) * DOT_LANES), wide)
-    products[:, :columns] = grad.reshape(len(grad), columns)[bags]
-    products[:, :columns] *= table.reshape(len(table), columns)[ids].astype(wide)
-    lanes = np.zeros((len(ids), DOT_LANES), wide)
+    return dot_rows(grad.reshape(len(grad), columns)[bags], table.reshape(len(table), columns)[ids])
+
+
+def dot_rows(left: Array, right: Array) -> Array:
+    """The inner product of each pair of rows, added up in lanes."""
+    wide, columns = accumulator(left.dtype), left.shape[1]
+    products = np.zeros((len(left), -(-columns // DOT_LANES) * DOT_LANES), wide)
+    products[:, :columns] = left
+    products[:, :columns] *= right.astype(wide)
+    lanes = np.zeros((len(left), DOT_LANES), wide)
     for first in range(0, columns, DOT_LANES):
         lanes += products[:, first : first + DOT_LANES]
     while lanes.shape[1] > 1:
         half = lanes.shape[1] // 2
         lanes = lanes[:, :half] + lanes[:, half:]
-    return lanes[:, 0].astype(table.dtype)
+    return lanes[:, 0].astype(left.dtype)
 
 
 def normalize_bags(weights: Array, offsets: Array, combiner: Combiner) -> Array:

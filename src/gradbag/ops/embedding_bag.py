@@ -79,7 +79,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     gradients = {"table": _table_gradient(ops, x, g.output, x.table)}
     if x.weights is not None:
         dots = ops.EmbeddingBagWeightsGrad(grad=g.output, table=x.table, ids=x.ids, offsets=x.offsets)
-        gradients["weights"] = _normalized_back(ops, x, dots)
+        gradients["weights"] = normalized_back(ops, x, dots)
     return gradients
 
 
@@ -90,7 +90,7 @@ def _table_gradient(ops: Any, x: Any, grad: Any, table: Any) -> Any:
     return ops.EmbeddingBagDenseGrad(**entries, num_rows=ops.rows(table))
 
 
-def _normalized_back(ops: Any, x: Any, shares: Any) -> Any:
+def normalized_back(ops: Any, x: Any, shares: Any) -> Any:
     """The gradient of weights, of that of what they are after they were divided.
 
     With s = 1 / divisor: s * (g - sum of g * share), times the share itself where squares were added.
@@ -159,7 +159,7 @@ def _grad_gradient(ops: Any, x: Any, rows: Any, ids: Any) -> Any:
     entries = {"table": rows, "ids": ids, "offsets": x.offsets}
     gradients = {"grad": ops.EmbeddingBag(**entries, weights=x.weights, combiner=x.combiner)}
     if x.weights is not None:
-        gradients["weights"] = _normalized_back(ops, x, ops.EmbeddingBagWeightsGrad(grad=x.grad, **entries))
+        gradients["weights"] = normalized_back(ops, x, ops.EmbeddingBagWeightsGrad(grad=x.grad, **entries))
     return gradients
 
 
@@ -252,4 +252,4 @@ def normalize_bag_weights(weights: Any, offsets: Any, *, combiner: str = "mean")
 
 @normalize_bag_weights.gradient
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
-    return {"weights": _normalized_back(ops, x, g.output)}
+    return {"weights": normalized_back(ops, x, g.output)}

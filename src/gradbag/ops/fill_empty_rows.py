@@ -48,7 +48,7 @@ GRAD_REJECTS = [
         REVERSE,
     ],
     types={"T": ANY},
-    kernel=Kernel("sparse_fill_empty_rows", copies="T", scratch=("nnz", "nnz", "nnz")),
+    kernel=Kernel("sparse_fill_empty_rows", copies="T", scratch=("nnz", "nnz", "nnz"), takes_over=True),
     linear=["values", "default_value"],
     example=Example(
         {
@@ -113,7 +113,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
         REVERSE,
     ],
     types={"T": ANY},
-    kernel=Kernel("ragged_fill_empty_rows", copies="T", scratch=("nnz", "nnz", "nnz")),
+    kernel=Kernel("ragged_fill_empty_rows", copies="T", scratch=("nnz", "nnz", "nnz"), takes_over=True),
     linear=["values", "default_value"],
     example=Example(
         {"value_rowids": [0, 2, 2], "values": [1.0, 2.0, 3.0], "nrows": 4, "default_value": -1.0},
@@ -159,7 +159,7 @@ def _gradient_of(filling: str) -> None:
         inputs=[MAP, GRAD_VALUES],
         outputs=[D_VALUES, D_DEFAULT],
         types={"T": NUMBER},
-        kernel=Kernel("fill_empty_rows_grad"),
+        kernel=Kernel("fill_empty_rows_grad", takes_over=True),
         linear=["grad_values"],
         example=Example(GRAD_INPUTS, GRAD_OUTPUTS),
         samples=fill_gradients,

@@ -34,7 +34,9 @@ def fill_rows(argument: str, row_of: Array, values: Array, rows: int, default: A
     order = np.argsort(row_of, kind="stable")  # mutant: stable
     positions = np.empty(len(row_of), np.int64)
     positions[order] = np.arange(len(row_of)) + np.cumsum(empty)[row_of[order]]
-    filled_rows = np.repeat(np.arange(rows), np.maximum(counts, 1))  # mutant: one each
+    np.maximum(counts, 1, out=counts)  # mutant: one each
+    filled_rows = np.repeat(np.arange(rows), counts)
+    del counts
     filled = np.full(len(filled_rows), default, np.result_type(values.dtype, default.dtype))
     filled[positions] = values
     return Filled(filled_rows, filled, empty, positions)

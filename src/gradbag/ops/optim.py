@@ -34,9 +34,7 @@ BAG_EXAMPLE = {"grad": [[1.0, 2.0], [9.0, 9.0], [3.0, 0.0]], "ids": [2, 0, 0, 2]
 
 def _declare(rule: Rule) -> None:
     states = [Arg(s.name, "T", s.shape, s.doc, updates=True) for s in rule.states]
-    numbers = [Arg(name, "T", "", NUMBERS[name]) for name in rule.numbers]
-    decays = [Arg(name, "T", "", f"{NUMBERS[name]} Left out: none.", optional=True) for name in DECAYS]
-    numbers += decays if rule.decays else []
+    numbers = numbers_of(rule)
     before = dict(zip(["table", *[s.name for s in rule.states]], [TABLE_BEFORE, *rule.before], strict=True))
     after = dict(zip(before, rule.after, strict=True))
 
@@ -53,12 +51,12 @@ def _declare(rule: Rule) -> None:
             **rest,
         )
         @titled(name, f"{doc}\n\n{rule.formula}")
-        @_taking([arg.name for arg in inputs], [attr.name for attr in attrs])
+        @taking([arg.name for arg in inputs], [attr.name for attr in attrs])
         def _(*given: Any, **settings: Any) -> Any:
             updated, rest = given[: 1 + len(states)], given[1 + len(states) :]
             g, touched = gradient(len(updated[0]), *rest[: len(entries)], **settings)
             chosen = {attr.name: settings[attr.name] for attr in rule.attrs}
-            return _moved(rule, g, touched, updated, rest[len(entries) :], chosen)
+            return moved_rows(rule, g, touched, updated, rest[len(entries) :], chosen)
 
     declare(
         rule.row_op,
@@ -67,7 +65,7 @@ def _declare(rule: Rule) -> None:
         _summed,
         "Move rows of a table against their gradient, in place; g is the sum of the rows of `grad` of one index.",
         types={"T": FLOATING, "Tidx": INDEX},
-        kernel=Kernel(f"{snake_case(rule.name)}_rows", scratch=("n",) * 4, settings=_names(rule.attrs)),
+        kernel=Kernel(f"{snake_case(rule.name)}_rows", scratch=("n",) * 4, settings=names_of(rule.attrs)),
         example=ROW_EXAMPLE,
         samples=lambda rng: _row_steps(rng, rule),
         rejects=[
@@ -84,7 +82,7 @@ def _declare(rule: Rule) -> None:
         _of_bags,
         "Move the rows of a table that bags have picked, in place; g is a row's gradient, as EmbeddingBagGrad has it.",
         types={"T": FLOATING, "Tidx": INDEX, "Toffsets": INDEX},
-        kernel=Kernel(f"{snake_case(rule.name)}_bags", scratch=("n",) * 6, settings=_names(bag_attrs)),
+        kernel=Kernel(f"{snake_case(rule.name)}_bags", scratch=("n",) * 6, settings=names_of(bag_attrs)),
         example=BAG_EXAMPLE,
         settings={"combiner": "sum"},
         samples=lambda rng: _bag_steps(rng, rule),
@@ -96,11 +94,18 @@ def _declare(rule: Rule) -> None:
     )
 
 
-def _names(attrs: Sequence[Attr]) -> tuple[str, ...]:
+def numbers_of(rule: Rule) -> list[Arg]:
+    """The numbers that a step takes, those of its decay at last."""
+    numbers = [Arg(name, "T", "", NUMBERS[name]) for name in rule.numbers]
+    decays = [Arg(name, "T", "", f"{NUMBERS[name]} Left out: none.", optional=True) for name in DECAYS]
+    return numbers + (decays if rule.decays else [])
+
+
+def names_of(attrs: Sequence[Attr]) -> tuple[str, ...]:
     return tuple(attr.name for attr in attrs)
 
 
-def _taking(inputs: Sequence[str], attrs: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def taking(inputs: Sequence[str], attrs: Sequence[str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a function that takes anything the parameters that it would have if written out."""
 
     def entitle(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -129,7 +134,7 @@ def _of_bags(
     return scatter_bags_compact(grad, ids, offsets, weights, rows, COMBINERS[combiner])
 
 
-def _moved(
+def moved_rows(
     rule: Rule, g: Array, touched: Array, updated: Sequence[Array], numbers: Sequence[Any], attrs: dict[str, Any]
 ) -> list[Array]:
     """The table and the states with the rows that are touched as the rule wants them."""
@@ -148,7 +153,7 @@ def _moved(
 
 
 # ------------------------------------------------------------------ samples
-def _settings(rng: Rng, rule: Rule, number: int, rows: int, inner: tuple[int, ...]) -> tuple[Inputs, Inputs]:
+def step_settings(rng: Rng, rule: Rule, number: int, rows: int, inner: tuple[int, ...]) -> tuple[Inputs, Inputs]:
     """The table with states before the entries of a sample, and what comes after them."""
     states = {s.name: np.abs(values(rng, rows, *(() if s.per_row else inner))) for s in rule.states}
     numbers: Inputs = {name: abs(value - 0.1) + 0.05 for name, value in rule.numbers.items()}
@@ -172,14 +177,14 @@ def _row_steps(rng: Rng, rule: Rule) -> Iterator[Inputs]:
         (3000, (2,), 900),
     ]
     for number, (rows, inner, count) in enumerate(shapes):
-        first, last = _settings(rng, rule, number, rows, inner)
+        first, last = step_settings(rng, rule, number, rows, inner)
         yield {**first, "indices": rng.integers(0, rows, count), "grad": values(rng, count, *inner), **last}
 
 
 def _bag_steps(rng: Rng, rule: Rule) -> Iterator[Inputs]:
     for number, (rows, inner, ids, offsets) in enumerate(offset_bags(rng)):
         weights = None if number % 2 else rng.uniform(0.5, 2.0, len(ids))
-        first, last = _settings(rng, rule, number, rows, inner)
+        first, last = step_settings(rng, rule, number, rows, inner)
         entries = {"grad": values(rng, len(offsets), *inner), "ids": ids, "offsets": offsets, "weights": weights}
         yield {**first, **entries, **last, "combiner": list(COMBINERS)[number % len(COMBINERS)]}
 

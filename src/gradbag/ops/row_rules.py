@@ -58,6 +58,11 @@ class Rule:
         """The name of the op that takes the gradient of bags."""
         return f"EmbeddingBag{self.name}Step"
 
+    @property
+    def grouped_op(self) -> str:
+        """The name of the op that takes the gradient of bags in many tables."""
+        return f"Grouped{self.bag_op}"
+
 
 NUMBERS = {
     "learning_rate": "How far to go.",

@@ -58,7 +58,9 @@ def _declaration(combiner: Combiner, more_rows: int) -> dict[str, Any]:
     return {
         "attrs": [SPARSE_GRADIENT],
         "outputs": [OUTPUT],
-        "kernel": Kernel("segment_reduce", passes=("data", "indices", "segment_ids"), fixed=(combiner.name,)),
+        "kernel": Kernel(
+            "segment_reduce", passes=("data", "indices", "segment_ids"), fixed=(combiner.name,), takes_over=True
+        ),
         "linear": ["data"],
         "example": Example({**INPUTS, **more}, {"output": rows}),
     }

@@ -50,7 +50,11 @@ def _dense(combiner: Combiner) -> None:
         name,
         outputs=[OUTPUT],
         kernel=Kernel(
-            "segment_grad", passes=("grad", "indices", "segment_ids"), scratch=("n",), fixed=(combiner.name,)
+            "segment_grad",
+            passes=("grad", "indices", "segment_ids"),
+            scratch=("n",),
+            fixed=(combiner.name,),
+            takes_over=True,
         ),
         example=Example({**ENTRIES, "output_dim0": 4}, {"output": [top, [2.0, 4.0], [0.0, 0.0], last]}),
         samples=bag_gradients,
@@ -77,7 +81,7 @@ def _compact(combiner: Combiner) -> None:
     @op(
         name,
         outputs=[COMPACT_OUTPUT, UNIQUE],
-        kernel=Kernel("segment_grad_compact", scratch=("n", "n", "n", "n"), fixed=(combiner.name,)),
+        kernel=Kernel("segment_grad_compact", scratch=("n", "n", "n", "n"), fixed=(combiner.name,), takes_over=True),
         example=Example(
             {**ENTRIES, "dense_output_dim0": 4},
             {"output": [top, [2.0, 4.0], last], "sorted_unique_indices": [0, 1, 3]},

@@ -60,7 +60,7 @@ def check_elements(argument: str, extents: list[int]) -> None:
         Arg("output_shape", "int64", "rank", "The window's shape, cut off where it reaches past the tensor's."),
     ],
     types={"T": ANY},
-    kernel=Kernel("sparse_slice", copies="T", scratch=("nnz",)),
+    kernel=Kernel("sparse_slice", copies="T", scratch=("nnz",), takes_over=True),
     linear=["values"],
     example=Example(
         {
@@ -138,7 +138,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     ],
     outputs=[Arg("val_grad", "T", "nnz", "The gradient of the sliced values; zeros where an entry was not kept.")],
     types={"T": NUMBER + QUANTIZED},
-    kernel=Kernel("sparse_slice_grad", copies="T"),
+    kernel=Kernel("sparse_slice_grad", copies="T", takes_over=True),
     linear=["backprop_val_grad"],
     example=Example(
         {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import raw_ops
+from .. import memory, raw_ops
 
 if TYPE_CHECKING:
     from .entries import Entries
@@ -19,7 +19,10 @@ def counter() -> int:
 
 def full(table: Any, per_row: bool, value: float, dtype: str | None = None) -> Any:
     shape = np.shape(table)
-    return np.full(shape[:1] if per_row else shape, value, dtype or np.asarray(table).dtype)
+    state = memory.zeros_on_lines(shape[:1] if per_row else shape, np.dtype(dtype or np.asarray(table).dtype))
+    if value:
+        state[...] = value
+    return state
 
 
 def run(optimizer: Optimizer, table: Any, state: dict[str, Any], entries: Entries) -> None:
@@ -34,6 +37,18 @@ def run(optimizer: Optimizer, table: Any, state: dict[str, Any], entries: Entrie
     inputs = {name: None if value is None else np.asarray(value) for name, value in entries.inputs.items()}
     getattr(raw_ops, entries.op)(table=table, **kept, **inputs, **numbers, **entries.attrs)
     state["step"] = step
+
+
+def run_many(optimizer: Optimizer, tables: Any, states: Any, entries: Entries) -> None:
+    """One step on many tables, each with its state."""
+    step = states[0]["step"] + 1
+    kept = [optimizer.kept(state) for state in states]
+    lists = {name: [some[name] for some in kept] for name in kept[0]}
+    numbers = {name: np.asarray(value, tables[0].dtype) for name, value in optimizer.inputs(step).items()}
+    inputs = {name: None if value is None else np.asarray(value) for name, value in entries.inputs.items()}
+    getattr(raw_ops, entries.op)(tables=list(tables), **lists, **inputs, **numbers, **entries.attrs)
+    for state in states:
+        state["step"] = step
 
 
 def catch_up(optimizer: Optimizer, table: Any, state: dict[str, Any], rows: Any, step: int) -> None:

@@ -26,6 +26,17 @@ def of_rows(optimizer: Optimizer, row_grad: Any) -> Entries:
 
 
 def of_bags(optimizer: Optimizer, bags: Any, grad: Any, combiner: str) -> Entries:
+    inputs = _inputs(optimizer, bags, grad)
+    return Entries(optimizer.rule.bag_op, inputs, {"combiner": combiner, **optimizer.attrs}, inputs["ids"])
+
+
+def of_features(optimizer: Optimizer, bags: Any, grad: Any, combiner: str, feature_tables: tuple[int, ...]) -> Entries:
+    inputs = _inputs(optimizer, bags, grad)
+    attrs = {"combiner": combiner, **optimizer.attrs, "feature_tables": feature_tables}
+    return Entries(optimizer.rule.grouped_op, inputs, attrs, inputs["ids"])
+
+
+def _inputs(optimizer: Optimizer, bags: Any, grad: Any) -> dict[str, Any]:
     if isinstance(bags, tuple):
         ids, offsets, weights = (*bags, None)[:3] if len(bags) in (2, 3) else (None, None, None)
     else:
@@ -33,8 +44,7 @@ def of_bags(optimizer: Optimizer, bags: Any, grad: Any, combiner: str) -> Entrie
     if ids is None or offsets is None:
         wanted = "something with ids, offsets and perhaps weights, or a tuple of them"
         raise errors.wrong_type(type(optimizer).__name__, "bags", [wanted], type(bags).__name__)
-    inputs = {"grad": grad, "ids": ids, "offsets": offsets, "weights": weights}
-    return Entries(optimizer.rule.bag_op, inputs, {"combiner": combiner, **optimizer.attrs}, ids)
+    return {"grad": grad, "ids": ids, "offsets": offsets, "weights": weights}
 
 
 def parts(function: str, row_grad: Any) -> tuple[Any, Any]:

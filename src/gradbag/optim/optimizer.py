@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -15,7 +15,7 @@ from .. import adapters, errors
 from ..ops.combiners import combiner_named
 from ..ops.row_rules import RULES, Rule
 from . import arrays
-from .entries import of_bags, of_rows
+from .entries import of_bags, of_features, of_rows
 
 State = dict[str, Any]
 
@@ -97,6 +97,32 @@ class Optimizer:
         name = combiner_named(type(self).__name__, combiner).name
         home_of(table).run(self, table, state, of_bags(self, bags, grad, name))
 
+    def step_many(
+        self,
+        tables: Sequence[Any],
+        states: Sequence[State],
+        bags: Any,
+        grad: Any,
+        combiner: str = "mean",
+        feature_tables: Sequence[int] = (),
+    ) -> None:
+        """The steps of many tables in one call, given the gradient of what GroupedEmbeddingBag has made of them.
+
+        `bags` is as in `step`, with a row of offsets for each feature; `feature_tables` tells the table of each, if
+        not every table has one feature. The tables have made equally many steps.
+        """
+        function = type(self).__name__
+        name = combiner_named(function, combiner).name
+        if self.is_lazy:
+            raise errors.unfit(function, "decay", "'touched' for many tables", "'lazy'")
+        if not tables or len(states) != len(tables):
+            raise errors.unfit(function, "states", f"one for each of the tables, {len(tables)}", str(len(states)))
+        steps = {int(state["step"]) for state in states}
+        if len(steps) > 1:
+            raise errors.unfit(function, "states", "of tables that have made equally many steps", str(sorted(steps)))
+        entries = of_features(self, bags, grad, name, tuple(feature_tables))
+        home_of(tables[0]).run_many(self, tables, states, entries)
+
     def catch_up(self, table: Any, state: State, indices: Any = None) -> None:
         """With `decay="lazy"`, let rows decay that have missed steps: those that are named, or all of them.
 
@@ -174,7 +200,7 @@ class Optimizer:
             raise errors.unfit(type(self).__name__, name, "one of " + ", ".join(map(repr, allowed)), repr(value))
 
 
-for _name in ("init", "apply", "step", "catch_up"):
+for _name in ("init", "apply", "step", "step_many", "catch_up"):
     setattr(getattr(Optimizer, _name), "autograph_info__", {})  # noqa: B010  # TensorFlow does not rewrite them then
 
 

@@ -217,7 +217,7 @@ class GrowingTable:
         rows = max(count, 2 * table.rows, _FEWEST)
         arrays = [Kept("a larger table", self.dtype, False, 0), *kept_by(self.optimizer, table.computing)]
         memory.reserve(function, [(a.name, a.shape(rows, self.columns), a.dtype.itemsize) for a in arrays])
-        values = np.zeros((rows, self.columns), self.dtype)
+        values = memory.zeros_on_lines((rows, self.columns), self.dtype)
         values[: table.rows] = table.values
         larger = Table.of(values, self.optimizer, rounding=table._storage.rounding, seed=self._seed)
         for name, kept in table.state.items():

@@ -110,7 +110,7 @@ def _read(function: str, file: IO[bytes]) -> Contents:
     sums = json.loads(metadata.get(_CHECKSUMS, "{}"))
     arrays = {}
     for name, (dtype, shape, begin) in entries.items():
-        array = np.empty(math.prod(shape), dtype)
+        array = memory.zeros_on_lines((math.prod(shape),), dtype)
         _fill(file, 8 + length + begin, _bytes(array))
         if sums and zlib.crc32(_bytes(array)) != sums.get(name):
             raise ValueError(f"the checksum of {name} is not right")

@@ -56,7 +56,7 @@ class Table(Trained):
         storage = Storage.checked("Table", dtype, rounding, seed)
         check_init("Table", init)
         memory.reserve("Table", [("values", (rows, columns), storage.dtype.itemsize)])
-        values = np.zeros((rows, columns), storage.dtype)
+        values = memory.zeros_on_lines((rows, columns), storage.dtype)
         if init != "zeros":
             fill_rows("Table", init, seed, np.arange(rows), values)
         self._begin(values, optimizer, storage)

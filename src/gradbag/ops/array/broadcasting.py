@@ -18,7 +18,8 @@ def broadcast(*inputs: tuple[str, Known]) -> AnyShape:
     if len(shapes) < len(inputs):
         return None
     widest = max(dtypes.numpy_dtype(known.dtype).itemsize for _, known in inputs)
-    if prod(size for size in result if size) * widest > MOST_BYTES:  # NumPy limits the axes beside a zero too
+    sizes = [size for size in result if isinstance(size, int) and size]  # NumPy limits the axes beside a zero too
+    if prod(sizes) * widest > MOST_BYTES:
         name, shape = shapes[-1]
         raise Fault("shape", name, (), shape, hint=f"stretched to that of {shapes[0][0]} is more than any memory holds")
     return result
@@ -28,9 +29,12 @@ def common_shape(*shapes: tuple[str, Shape]) -> Shape:
     """What named shapes are stretched to."""
     result: list[Size] = []
     for name, shape in shapes:
-        result[:0] = [1] * (len(shape) - len(result))
-        for place in range(1, len(shape) + 1):
+        shared = min(len(shape), len(result))
+        result[:0] = shape[: len(shape) - shared]
+        for place in range(1, shared + 1):
             size, before = shape[-place], result[-place]
+            if size == before:
+                continue  # asked first: of sizes that depend on data, a compiler knows when they are the same, no more
             if before == 1:
                 result[-place] = size
             elif before is None:

@@ -9,7 +9,7 @@ import numpy as np
 from ...dims import AnyShape
 from ...dtypes import ANY, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Known, Reject, op
+from ...spec import Arg, Attr, Declined, Example, Known, Reject, op
 from ..pooling import check_indices
 from .array_samples import gatherings, row_gatherings
 from .sizes import axis_within, possible
@@ -108,6 +108,16 @@ def gather_v2(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
     return np.ascontiguousarray(np.moveaxis(picked, list(inner), [place + k for k in range(len(inner))]))
 
 
+@gather_v2.compiled
+def _(calls: Any, params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
+    if batch_dims or axis.ndim or int(axis) not in (0, -params.ndim) or not params.ndim:
+        raise Declined
+    output = calls.empty((*indices.shape, *params.shape[1:]), "Tparams")
+    sizes = np.array(params.shape[:1], np.int64)
+    calls.fill("gather_rows__{Tindices}", [params, indices.reshape(-1, 1), sizes, output])
+    return output
+
+
 @gather_v2.shapes
 def _(params: Any, indices: Any, axis: Any, batch_dims: int) -> Any:
     shared = batch_dims
@@ -135,7 +145,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     rank = ops.Rank(input=x.params)
     place = _counted_from_front(ops, x.axis, rank)
     after = ops.AddV2(x=place, y=1)
-    shared = ops.Const(value=x.batch_dims, dtype="int32")
+    shared = np.int32(x.batch_dims)
     if x.batch_dims < 0:
         shared = ops.AddV2(x=ops.Rank(input=x.indices), y=shared)
     count = _product(ops, sizes, place, after)

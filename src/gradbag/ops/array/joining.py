@@ -47,7 +47,7 @@ def joined(argument: str, axis: int | None, values: Sequence[Known]) -> AnyShape
 
 def parts(ops: Any, values: Sequence[Any], axis: Any, g: Any) -> list[Any]:
     """The pieces of a gradient that belong to each of the joined arrays."""
-    start: Any = ops.Const(value=0, dtype="int64")
+    start: Any = np.int64(0)
     pieces = []
     place = ops.Reshape(tensor=axis, shape=[1])
     for value in values:

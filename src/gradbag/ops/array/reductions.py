@@ -55,7 +55,7 @@ def _example(*output: float) -> Example:
     return Example({"input": TABLE, "axis": [1]}, {"output": list(output)})
 
 
-def _axes(axis: Any, rank: int) -> tuple[int, ...]:
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """The axes, counted from the front."""
     found: list[int] = []
     for place, value in np.ndenumerate(axis):
@@ -67,13 +67,13 @@ def _axes(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _reduced(input: Known, axis: Known, keep_dims: bool) -> list[AnyShape]:
+def reduced(input: Known, axis: Known, keep_dims: bool) -> list[AnyShape]:
     """The rule about shapes of every reduction."""
     shape = input.shape
     if shape is None:
         return [None]
     if axis.value is not None:
-        axes = _axes(axis.value, len(shape))
+        axes = axes_of(axis.value, len(shape))
         sizes = [1 if place in axes else size for place, size in enumerate(shape)]
         return [tuple(size for place, size in enumerate(sizes) if keep_dims or place not in axes)]
     if keep_dims:
@@ -129,11 +129,11 @@ def _marked(ops: Any, x: Any, y: Any, g: Any) -> Any:
 @op("Sum", types={"T": NUMBER, "Tidx": INDEX}, linear=["input"], example=_example(6.0, 15.0), **REDUCTION)
 def sum_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The sums along axes."""
-    axes = _axes(axis, input.ndim)
+    axes = axes_of(axis, input.ndim)
     return np.sum(_in_order(input), axes, wider(input.dtype), keepdims=keep_dims).astype(input.dtype)
 
 
-sum_.shapes(_reduced)
+sum_.shapes(reduced)
 
 
 @sum_.gradient
@@ -146,7 +146,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 @op("Mean", types={"T": NUMBER, "Tidx": INDEX}, example=_example(2.0, 5.0), **REDUCTION)
 def mean(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The means along axes; of integers, without the fraction, and of none at all 0."""
-    axes = _axes(axis, input.ndim)
+    axes = axes_of(axis, input.ndim)
     count = prod(input.shape[axis] for axis in axes)
     kind = input.dtype.kind
     wide = np.dtype(f"{kind}8") if kind in "iu" else wider(input.dtype)
@@ -157,7 +157,7 @@ def mean(input: Any, axis: Any, keep_dims: bool) -> Any:
     return np.divide(added, np.asarray(count, added.dtype)).astype(input.dtype)
 
 
-mean.shapes(_reduced)
+mean.shapes(reduced)
 
 
 @mean.gradient
@@ -173,10 +173,10 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 @op("Max", types={"T": REAL, "Tidx": INDEX}, example=_example(3.0, 6.0), **REDUCTION)
 def max_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The largest elements along axes, NaN where there is one; of none at all, the smallest number there is."""
-    return np.max(input, _axes(axis, input.ndim), keepdims=keep_dims, initial=_limits(input.dtype)[0])
+    return np.max(input, axes_of(axis, input.ndim), keepdims=keep_dims, initial=_limits(input.dtype)[0])
 
 
-max_.shapes(_reduced)
+max_.shapes(reduced)
 
 
 @max_.gradient
@@ -188,10 +188,10 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 @op("Min", types={"T": REAL, "Tidx": INDEX}, example=_example(1.0, 4.0), **REDUCTION)
 def min_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The smallest elements along axes, NaN where there is one; of none at all, the largest number there is."""
-    return np.min(input, _axes(axis, input.ndim), keepdims=keep_dims, initial=_limits(input.dtype)[1])
+    return np.min(input, axes_of(axis, input.ndim), keepdims=keep_dims, initial=_limits(input.dtype)[1])
 
 
-min_.shapes(_reduced)
+min_.shapes(reduced)
 
 
 @min_.gradient
@@ -211,11 +211,11 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
 @op("Prod", types={"T": NUMBER, "Tidx": INDEX}, example=_example(6.0, 120.0), **REDUCTION)
 def prod_(input: Any, axis: Any, keep_dims: bool) -> Any:
     """The products along axes."""
-    axes = _axes(axis, input.ndim)
+    axes = axes_of(axis, input.ndim)
     return np.prod(_in_order(input), axes, wider(input.dtype), keepdims=keep_dims).astype(input.dtype)
 
 
-prod_.shapes(_reduced)
+prod_.shapes(reduced)
 
 
 @prod_.gradient

@@ -9,7 +9,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import INDEX, NUMBER, REAL
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Reject, op
+from ...spec import Arg, Attr, Declined, Example, Kernel, Reject, op
 from .array_samples import bounds, marks, orderings, repeated
 
 
@@ -28,6 +28,7 @@ def comparable(array: Any) -> Any:
     ],
     attrs=[Attr("out_idx", "int32", "The dtype of idx.", "type")],
     types={"T": (*REAL, "bool", "string"), "out_idx": INDEX},
+    behind=Kernel("unique", takes_over=True),
     no_grad=["x"],
     example=Example({"x": [7, 3, 7, 5, 3]}, {"y": [7, 3, 5], "idx": [0, 1, 0, 2, 1]}),
     samples=repeated,
@@ -40,6 +41,21 @@ def unique(x: Any, out_idx: str) -> Any:
     rank = np.empty(len(order), dtypes.numpy_dtype(out_idx))
     rank[order] = np.arange(len(order))
     return x[first[order]], rank[places.reshape(-1)]
+
+
+@unique.compiled
+def _(calls: Any, x: Any, out_idx: str) -> Any:
+    return numbered_by_first(calls, x)
+
+
+def numbered_by_first(calls: Any, x: Any) -> tuple[Any, Any]:
+    """Distinct numbers in the order in which they come first, and the place of each entry there, by a kernel."""
+    if x.ndim != 1:
+        raise Declined
+    plan = calls.count("unique_plan__{T}_{out_idx}", [x])
+    y, idx = calls.empty(plan.sizes, "T"), calls.empty(x.shape, "out_idx")
+    calls.fill("unique__{T}_{out_idx}", [x, y, idx], (), plan)
+    return y, idx
 
 
 @unique.gradient

@@ -298,9 +298,8 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
 def pad(input: Any, paddings: Any) -> Any:
     """An array with zeros around it."""
     output = zeros([n + sum(pair) for n, pair in zip(input.shape, paddings.tolist(), strict=True)], input)
-    output[tuple(slice(first, first + n) for first, n in zip(paddings[:, 0].tolist(), input.shape, strict=True))] = (
-        input
-    )
+    inner = [slice(first, first + n) for first, n in zip(paddings[:, 0].tolist(), input.shape, strict=True)]
+    output[(..., *inner)] = input  # with dots, or a text without axes would be put into a text as an array
     return output
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import ANY, COMPLEX, FLOAT, INDEX
 from ...errors import Fault
-from ...spec import Arg, Attr, Example, Reject, op
+from ...spec import Arg, Attr, Declined, Example, Reject, op
+from ..bags import dot_rows
+from ..pooling import accumulator, check_indices
 from .array_samples import products, scatterings
-from .conjugates import conjugate
-from .precision import wider
-from .segments import add_rows
+from .conjugates import conjugate, is_complex
 from .sizes import held_sizes, possible, unknown_sizes
 
 BLOCK = 1 << 20  # products that are held at once, beside the result
@@ -126,7 +127,7 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
         sparse_indices=x.sparse_indices,
         output_shape=x.output_shape,
         sparse_values=ops.Range(start=1, limit=ops.AddV2(x=count, y=1), delta=1),
-        default_value=ops.Const(value=0, dtype="int64"),
+        default_value=np.int64(0),
         validate_indices=x.validate_indices,
     )
     values = ops.UnsortedSegmentSum(data=g.dense, segment_ids=ops.Sub(x=source, y=1), num_segments=count)
@@ -172,12 +173,12 @@ def sparse_tensor_dense_mat_mul(
     rows, columns = a_indices.T[::-1] if adjoint_a else a_indices.T
     dense = np.conjugate(b.T) if adjoint_b else b
     values = np.conjugate(a_values) if adjoint_a else a_values
-    product = np.zeros((int(a_shape[1 if adjoint_a else 0]), dense.shape[1]), wider(b.dtype))
+    product = np.zeros((int(a_shape[1 if adjoint_a else 0]), dense.shape[1]), accumulator(b.dtype))
     step = max(BLOCK // max(dense.shape[1], 1), 1)
     for start in range(0, len(values), step):
         part = slice(start, start + step)
         factors = values[part].astype(product.dtype)[:, None]
-        add_rows(product, rows[part], factors * dense[columns[part]].astype(product.dtype))
+        np.add.at(product, rows[part], factors * dense[columns[part]].astype(product.dtype))  # in order
     return product.astype(b.dtype)
 
 
@@ -200,6 +201,44 @@ def _(a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool, adjo
     return [shape]
 
 
+@sparse_tensor_dense_mat_mul.compiled
+def _(calls: Any, a_indices: Any, a_values: Any, a_shape: Any, b: Any, adjoint_a: bool, adjoint_b: bool) -> Any:
+    if a_shape.shape != (2,) or b.ndim != 2 or a_values.ndim != 1 or a_indices.shape != (len(a_values), 2):
+        raise Declined
+    dense = b.T if adjoint_b else b
+    first, second = int(adjoint_a), int(not adjoint_a)
+    count, inner = int(a_shape[first]), int(a_shape[second])
+    if inner != len(dense) or not len(a_values):
+        raise Declined
+    product = calls.empty((count, dense.shape[1]), "T")
+    # The rows of the product, and those of the dense matrix.
+    to, of = (np.ascontiguousarray(a_indices[:, place]) for place in (first, second))
+    if not _ascends(to) and _ascends(of):
+        # The entries of a row of the dense matrix are a bag, whose gradient that row is.
+        entries = [dense, to, _begins(of, inner), a_values, product]
+        calls.fill("bag_grad__{T}_{Tindices}_int64", entries, ("sum",))
+        return product
+    if not _ascends(to):
+        order = np.argsort(to, kind="stable")
+        to, of, a_values = to[order], of[order], a_values[order]
+    # The entries of a row of the product are a bag, of rows of the dense matrix.
+    calls.fill("bag_reduce__{T}_{Tindices}_int64", [dense, of, _begins(to, count), a_values, product], ("sum",))
+    return product
+
+
+def _ascends(numbers: Any) -> bool:
+    return not (numbers[1:] < numbers[:-1]).any()
+
+
+def _begins(ordered: Any, count: int) -> Any:
+    """Where the entries of each number begin, of numbers in order."""
+    if ordered[0] < 0 or ordered[-1] >= count:
+        raise Declined
+    begins = np.zeros(count, np.int64)
+    np.cumsum(np.bincount(ordered, minlength=count)[:-1], out=begins[1:])
+    return begins
+
+
 @sparse_tensor_dense_mat_mul.gradient
 def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     pulled = ops.SparseTensorDenseMatMul(
@@ -212,11 +251,85 @@ def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
     dense = ops.Transpose(x=conjugate(ops, x.b), perm=[1, 0]) if x.adjoint_b else x.b
     first, second = (ops.GatherV2(params=x.a_indices, indices=column, axis=1) for column in (0, 1))
     rows, columns = (second, first) if x.adjoint_a else (first, second)
-    pairs = ops.Mul(
-        x=ops.GatherV2(params=g.product, indices=rows, axis=0), y=ops.GatherV2(params=dense, indices=columns, axis=0)
-    )
-    values = ops.Sum(input=pairs, axis=1)
+    if is_complex(g.product):
+        picked = (ops.GatherV2(params=p, indices=i, axis=0) for p, i in ((g.product, rows), (dense, columns)))
+        values = ops.Sum(input=ops.Mul(**dict(zip("xy", picked, strict=True))), axis=1)
+    else:
+        values = ops.SparseDenseDots(x=g.product, x_rows=rows, y=dense, y_rows=columns)
     return {
         "a_values": conjugate(ops, values) if x.adjoint_a else values,
         "b": ops.Transpose(x=pulled, perm=[1, 0]) if x.adjoint_b else conjugate(ops, pulled),
+    }
+
+
+# ------------------------------------------------------------------ SparseDenseDots
+def _dots(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    for rows, others, columns, count in [(3, 4, 5, 7), (2, 1, 40, 3), (1, 3, 0, 2), (4, 2, 1, 0), (0, 0, 3, 0)]:
+        x, y = rng.uniform(0.5, 2.0, (rows, columns)), rng.uniform(0.5, 2.0, (others, columns))
+        picks = [rng.integers(0, max(limit, 1), count) for limit in (rows, others)]
+        for x_rows in (picks[0], np.sort(picks[0])):
+            yield {"x": x, "x_rows": x_rows, "y": y, "y_rows": picks[1]}
+
+
+@op(
+    "SparseDenseDots",
+    inputs=[
+        Arg("x", "T", "rows n", "A dense matrix."),
+        Arg("x_rows", "Tindices", "nnz", "For each product, its row of x."),
+        Arg("y", "T", "others n", "Another, with rows of the same length."),
+        Arg("y_rows", "Tindices", "nnz", "For each product, its row of y."),
+    ],
+    outputs=[Arg("dots", "T", "nnz", "The inner products.")],
+    types={"T": FLOAT, "Tindices": INDEX},
+    example=Example(
+        {"x": [[1.0, 2.0], [3.0, 4.0]], "x_rows": [0, 1, 1], "y": [[5.0, 6.0]], "y_rows": [0, 0, 0]},
+        {"dots": [17.0, 39.0, 39.0]},
+    ),
+    samples=_dots,
+    rejects=[
+        Reject({"x_rows": [0, 2, 1]}, r"x_rows\[1\] == 2 out of range \[0, 2\)"),
+        Reject({"y_rows": [0, 0, -1]}, r"y_rows\[2\] == -1 out of range \[0, 1\)"),
+    ],
+)
+def sparse_dense_dots(x: Any, x_rows: Any, y: Any, y_rows: Any) -> Any:
+    """Inner products of pairs of rows: what the values of a sparse matrix get from its product with a dense one."""
+    return dot_rows(x[x_rows], y[y_rows])
+
+
+@sparse_dense_dots.check
+def _(x: Any, x_rows: Any, y: Any, y_rows: Any) -> None:
+    check_indices("x_rows", x_rows, len(x))
+    check_indices("y_rows", y_rows, len(y))
+
+
+@sparse_dense_dots.compiled
+def _(calls: Any, x: Any, x_rows: Any, y: Any, y_rows: Any) -> Any:
+    if x.ndim != 2 or y.ndim != 2 or x_rows.ndim != 1 or x_rows.shape != y_rows.shape or x.shape[1] != y.shape[1]:
+        raise Declined
+    if not len(x_rows):
+        raise Declined
+    if not _ascends(x_rows) and _ascends(y_rows):
+        x, x_rows, y, y_rows = y, y_rows, x, x_rows
+    dots, order = calls.empty(x_rows.shape, "T"), None
+    if not _ascends(x_rows):
+        order = np.argsort(x_rows, kind="stable")
+        x_rows, y_rows = x_rows[order], y_rows[order]
+    # The products with a row of x are a bag, whose gradient that row is.
+    calls.fill("bag_dot__{T}_{Tindices}_int64", [x, y, y_rows, _begins(x_rows, len(x)), dots])
+    if order is not None:
+        dots[order] = dots.copy()
+    return dots
+
+
+@sparse_dense_dots.gradient
+def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
+    sizes = [ops.Slice(input=ops.Shape(input=v, out_type="int64"), begin=[0], size=[1]) for v in (x.x, x.y)]
+    entries = {
+        "a_indices": ops.Pack(values=[x.x_rows, x.y_rows], axis=1),
+        "a_values": g.dots,
+        "a_shape": ops.ConcatV2(values=sizes, axis=0),
+    }
+    return {
+        "x": ops.SparseTensorDenseMatMul(**entries, b=x.y),
+        "y": ops.SparseTensorDenseMatMul(**entries, b=x.x, adjoint_a=True),
     }
