@@ -57,12 +57,13 @@ def _page(op: Op, terminal: Terminal) -> None:
     if opdocs.details(op):
         terminal.verbatim("\n" + opdocs.details(op) + "\n")
     columns = ("", "dtype", "shape", "")
-    inputs = [(a.name, f"list of {a.dtype}" if a.many else a.dtype, f"[{a.shape}]", a.doc) for a in op.inputs]
+    inputs = [(a.name, opdocs.output_type(a), f"[{a.shape}]", a.doc) for a in op.inputs]
     terminal.table(columns, inputs, title="inputs")
     if op.attrs:
         settings = [(a.name, opdocs.KINDS[a.kind], opdocs.default_text(a), a.doc) for a in op.attrs]
         terminal.table(("", "kind", "default", ""), settings, title="settings")
-    terminal.table(columns, [(a.name, a.dtype, f"[{a.shape}]", a.doc) for a in op.outputs], title="outputs")
+    outputs = [(a.name, opdocs.output_type(a), f"[{a.shape}]", a.doc) for a in op.outputs]
+    terminal.table(columns, outputs, title="outputs")
     if op.types:
         types = [(name, ", ".join(allowed)) for name, allowed in op.types.items()]
         terminal.table(("type", "may be"), types, title="dtypes")

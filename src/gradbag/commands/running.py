@@ -1,4 +1,4 @@
-"""`gradbag run`: a page or a GraphDef, without the studio."""
+"""`gradbag run`: a page, a GraphDef or a saved model, without the studio."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import errors
 from .. import page as pages
 from ..graph.graph import Graph, Output
 from ..graph.session import ClientSession
-from ..page import literals
 from ..page.checking import inspect
 from ..page.drawing import refuse
 from ..page.running import Answer, one_output
 from ..terminal import Progress, Terminal
 from . import UsageError, results
-from .opening import existing, is_graph, open_graph, typed_value
+from .opening import existing, fed, is_graph, model_folder, open_graph, typed_value
+from .saved_models import run_model
 
 
 def run(options: argparse.Namespace) -> int:
-    where = existing(options.file)
     feeds = dict(_split(text) for text in options.feed)
     if options.out and not options.out.endswith(".npz"):
         raise UsageError("--out must end in .npz")
+    folder = model_folder(options.file)
+    where = folder or existing(options.file)
     try:
-        if is_graph(where):
-            answer = _graph(open_graph(where), options.runs, options.fetch, feeds)
+        if folder is not None:
+            answer = run_model(folder, options, feeds)
+        elif options.signature or options.state or options.steps != 1:
+            raise UsageError(f"--signature, --steps and --state are for the folder of a saved model; {where} is a file")
+        elif is_graph(where):
+            answer = _graph(open_graph(where, options.fetch), options.runs, options.fetch, feeds)
         else:
             answer = _page(pages.load(where), options.runs, options.fetch, feeds)
     except errors.Error as problem:
@@ -53,20 +56,11 @@ def _split(text: str) -> tuple[str, Any]:
     return name, typed_value(value)
 
 
-def _fed(name: str, value: Any, dtype: str) -> Any:
-    if isinstance(value, np.ndarray):
-        return value
-    try:
-        return literals.to_array(value, dtype)
-    except literals.LiteralError as problem:
-        raise errors.InvalidArgumentError(f"--feed {name} {problem}") from None
-
-
 def _page(page: pages.Page, runs: Sequence[str], fetch: Sequence[str], feeds: dict[str, Any]) -> Answer:
     if feeds:
         drawn = inspect(page)
         refuse(drawn.problems)
-        feeds = {name: _fed(name, value, one_output(page, drawn.graph, name).dtype) for name, value in feeds.items()}
+        feeds = {name: fed(name, value, one_output(page, drawn.graph, name).dtype) for name, value in feeds.items()}
     with Progress() as told:
         return pages.run(page, runs, fetch, feeds, told=told)
 
@@ -80,7 +74,7 @@ def _graph(graph: Graph, runs: Sequence[str], fetch: Sequence[str], feeds: dict[
     ends = [output.name.removesuffix(":0") for node in graph if node not in read for output in node.outputs]
     only = [node for node in graph if not node.dtypes and not fetch]
     wanted: dict[str, Output] = {name: session.find(name) for name in (fetch or ends)}
-    fed = {name: _fed(name, value, session.find(name).dtype) for name, value in feeds.items()}
+    fed = {name: fed(name, value, session.find(name).dtype) for name, value in feeds.items()}
     answer = Answer()
     with Progress() as told:
         values = session.run(

@@ -12,7 +12,9 @@ NEEDED = ("starlette", "uvicorn", "websockets", "msgspec")
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = Path(options.folder)
+    folder, record = Path(options.folder), ""
+    if folder.suffix == ".gbcap" and folder.is_file():  # made by gradbag.capture
+        folder, record = folder.parent, folder.name
     if not folder.is_dir():
         raise UsageError(f"{options.folder}: there is no such folder")
     if options.port is not None and not 0 <= options.port <= 65535:
@@ -25,5 +27,5 @@ def run(options: argparse.Namespace) -> int:
         if problem.name is None or problem.name.partition(".")[0] not in NEEDED:
             raise
         raise UsageError("the studio is not installed: pip install 'gradbag[studio]'") from None
-    launch.serve(folder.resolve(), options.port, browser=not options.no_browser)
+    launch.serve(folder.resolve(), options.port, browser=not options.no_browser, record=record)
     return 0

@@ -11,6 +11,7 @@ from .gradients import add_symbolic_gradients
 from .graph import Graph, Node, Output
 from .graphdef import load_graphdef, save_graphdef, to_graphdef_bytes
 from .report import NodeReport, Report
+from .saved_model import SavedModel, load_saved_model
 from .scope import Scope
 from .session import ClientSession
 
@@ -24,9 +25,11 @@ __all__ = [
     "Output",
     "Report",
     "ResultCache",
+    "SavedModel",
     "Scope",
     "add_symbolic_gradients",
     "load_graphdef",
+    "load_saved_model",
     "ops",
     "page",
     "save_graphdef",

@@ -15,18 +15,19 @@ from .scope import Scope
 
 
 class Built:
-    """A new node, with its outputs as attributes: `built.output`, or `built.d_values, built.d_default_value`."""
+    """A new node, with its outputs as attributes: `built.output`, or a list of them where the op gives a list."""
 
     __slots__ = ("node",)
 
     def __init__(self, node: Node) -> None:
         self.node = node
 
-    def __getattr__(self, port: str) -> Output:
-        for index, arg in enumerate(self.node.op.outputs):
+    def __getattr__(self, port: str) -> Any:
+        op = self.node.op
+        for arg, outputs in zip(op.outputs, op.grouped_outputs(self.node.outputs), strict=True):
             if arg.name == port:
-                return Output(self.node, index)
-        names = ", ".join(arg.name for arg in self.node.op.outputs)
+                return outputs
+        names = ", ".join(arg.name for arg in op.outputs)
         raise AttributeError(f"{self.node.op.name} has no output {port!r}; it has {names or 'none'}")
 
     def __iter__(self) -> Iterator[Output]:
@@ -76,7 +77,7 @@ def _as_output(op: Op, value: Any) -> Output | None:
     if isinstance(value, Built):
         outputs = value.node.outputs
         if len(outputs) != 1:
-            names = ", ".join(arg.name for arg in value.node.op.outputs) or "none"
+            names = ", ".join(value.node.output_ports) or "none"
             raise errors.InvalidArgumentError(
                 f"{op.name}: {value.node.op.name} has {len(outputs)} outputs, name the one that is meant: {names}"
             )
@@ -89,10 +90,7 @@ def _as_output(op: Op, value: Any) -> Output | None:
 def build_call(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Answer a raw op that was given an Output: a new node of its graph, and its outputs."""
     graph: Graph = next(v.graph for v in values if isinstance(v, Output))
-    outputs = build(Scope.over(graph), op, values, attrs).outputs
-    if op.result is None:
-        return outputs[0] if outputs else None
-    return op.result._make(outputs)
+    return op.answer(build(Scope.over(graph), op, values, attrs).outputs)
 
 
 raw_ops.interpreters[Output] = build_call

@@ -7,6 +7,7 @@ and a cache can serve many sessions and edited copies of a graph.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -65,9 +66,13 @@ class ResultCache:
         return len(self._kept)
 
 
+_TOKENS = os.urandom(8)  # of this process
+_counted = itertools.count()
+
+
 def new_token() -> bytes:
     """A key that no other value has."""
-    return os.urandom(16)
+    return _TOKENS + next(_counted).to_bytes(8, "little")
 
 
 def digest(*parts: bytes) -> bytes:
@@ -84,6 +89,11 @@ def array_digest(array: Array) -> bytes:
     content: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     state.update(content)
     return state.digest()
+
+
+def output_digest(result: bytes, index: int) -> bytes:
+    """Of one output of a result; a list may have any number of them."""
+    return result + index.to_bytes(4, "little") if index else result
 
 
 def call_digest(node: Node) -> bytes:

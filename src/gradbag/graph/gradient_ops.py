@@ -17,13 +17,10 @@ class GraphOps(Ops):
     """Rules of gradients, called with this, add nodes to a scope."""
 
     def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+        self.scope = scope
 
     def call(self, op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
-        outputs = build(self._scope, op, values, attrs).outputs
-        if op.result is None:
-            return outputs[0] if outputs else None
-        return op.result._make(outputs)
+        return op.answer(build(self.scope, op, values, attrs).outputs)
 
     def row_grad(self, compact: Any, like: Output) -> RowGrad:
         # Whoever asks for its sums later has them outside of the scope of these gradients.

@@ -107,18 +107,26 @@ def _between(leaves: Sequence[Output], ends: Sequence[Output]) -> set[Node]:
     wanted = set(leaves)
     after: set[Node] = set()
     for node in sorted(before, key=lambda n: n.number):
-        if any(i in wanted or i.node in after for i in node.inputs if i.dtype in dtypes.DIFFERENTIABLE):
+        if any(i in wanted or i.node in after for i in node.inputs if _has_derivative(i)):
             after.add(node)
     return after
 
 
+def _has_derivative(source: Output) -> bool:
+    """A list does too, though no rule of one is there: then that is said, and nothing is missing without a word."""
+    return source.dtype in dtypes.DIFFERENTIABLE or source.dtype == dtypes.LIST
+
+
 def _carries(source: Output, between: set[Node], wanted: set[Output]) -> bool:
-    return source.dtype in dtypes.DIFFERENTIABLE and (source in wanted or source.node in between)
+    return _has_derivative(source) and (source in wanted or source.node in between)
 
 
 def _pull(ops: GraphOps, node: Node, cotangents: Sequence[Cotangent | None]) -> list[Any]:
     """The cotangents of a node's inputs, by its op's rule."""
     try:
+        if node.op.state == "loop":
+            dense = [None if c is None else ops.dense(c) for c in cotangents]
+            return node.op.pulled(node, dense, ops.scope)  # type: ignore[attr-defined, no-any-return]
         pulled = pull(ops, node.op, node.flat(node.inputs), node.outputs, cotangents, node.attrs)
         return [gradient for place, gradient in enumerate(pulled) if place not in node.absent]
     except errors.UnsupportedTypeError as problem:

@@ -85,14 +85,18 @@ class Node:
         every = self.op.flat_names(len(self.inputs) + len(self.absent))
         return [name for place, name in enumerate(every) if place not in self.absent]
 
+    @property
+    def output_ports(self) -> tuple[str, ...]:
+        """The name of each output: 'outputs[2]' for one of a list."""
+        return self.op.flat_output_names(len(self.dtypes))
+
     def output(self, port: str) -> Output:
         """An output by its declared name."""
-        for index, arg in enumerate(self.op.outputs):
-            if arg.name == port:
+        for index, name in enumerate(self.output_ports):
+            if name == port:
                 return Output(self, index)
-        raise errors.InvalidArgumentError(
-            f"node {self.name!r} ({self.op.name}) has no output {port!r}; {_ports(self.op)}"
-        )
+        names = ", ".join(self.output_ports) or "none"
+        raise errors.InvalidArgumentError(f"node {self.name!r} ({self.op.name}) has no output {port!r}; it has {names}")
 
     def __repr__(self) -> str:
         return f"<node {self.name!r}: {self.op.name}>"
@@ -127,7 +131,7 @@ class Output:
 
     @property
     def port(self) -> str:
-        return self.node.op.outputs[self.index].name
+        return self.node.output_ports[self.index]
 
     @property
     def name(self) -> str:
@@ -204,14 +208,33 @@ class Graph:
         self._nodes[name] = node
         return node
 
-    def adopt(self, other: Node, inputs: tuple[Output, ...], control: tuple[Node, ...]) -> Node:
+    def adopt(self, other: Node, inputs: tuple[Output, ...], control: tuple[Node, ...], name: str = "") -> Node:
         """Add a node as another graph has it, without checking it again: its inputs must be what they were there."""
         node = Node.__new__(Node)
-        node.graph, node.number, node.name, node.op = self, len(self._nodes), other.name, other.op
+        node.graph, node.number, node.name, node.op = self, len(self._nodes), name or other.name, other.op
         node.inputs, node.absent, node.control, node.digest = inputs, other.absent, control, other.digest
         node.attrs, node.shapes, node.dtypes, node.known = other.attrs, other.shapes, other.dtypes, other.known
         self._nodes[node.name] = node
         return node
+
+    def keep_needed(self, start: int, ends: Sequence[Node]) -> list[Node]:
+        """Of the nodes from a number on, forget those that some of them do not need; nothing else may read them."""
+        needed: set[Node] = set()
+        waiting = [node for node in ends if node.number >= start]
+        while waiting:
+            node = waiting.pop()
+            if node not in needed:
+                needed.add(node)
+                sources = (*(source.node for source in node.inputs), *node.control)
+                waiting += [source for source in sources if source.number >= start]
+        later = list(self._nodes.values())[start:]
+        for node in later:
+            del self._nodes[node.name]
+        kept = [node for node in later if node in needed]
+        for node in kept:
+            node.number = len(self._nodes)
+            self._nodes[node.name] = node
+        return kept
 
     def get(self, name: str) -> Node | None:
         return self._nodes.get(name)
@@ -249,14 +272,23 @@ def check_name(name: object) -> None:
         )
 
 
+def refuse_loop(node: Node, what: str) -> None:
+    """Loops and lists live in the graph that was loaded: nothing writes them yet."""
+    if node.op.state in ("loop", "list"):
+        problem = errors.UnsupportedTypeError(f"{node.op.name}: {what} holds no loop and no list of arrays")
+        raise errors.at_node(problem, node.name)
+
+
+def fits(array: Array, shape: AnyShape) -> bool:
+    """Whether an array has a shape, as far as that is known."""
+    return shape is None or (
+        len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    )
+
+
 def shape_text(shape: AnyShape) -> str:
     """A shape for people: [3, ?], or [...] if nothing is known."""
     return "[...]" if shape is None else "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
-
-
-def _ports(op: Op) -> str:
-    names = ", ".join(arg.name for arg in op.outputs)
-    return f"it has {names}" if names else "it has none"
 
 
 def _close(name: str, names: Mapping[str, Node]) -> str:
@@ -271,22 +303,23 @@ def _known(node: Node, held: Sequence[Array | None]) -> list[Array | None]:
     """The outputs, if they follow from what is known: shapes are often computed, and then rules can use them."""
     op = node.op
     if op.state or op.updates or not op.outputs:
-        return [None] * len(op.outputs)
+        return [None] * len(node.dtypes)
     if op.value_rule is not None:
         shapes = [i.node.shapes[i.index] for i in node.inputs]
         names = [i.node.dtypes[i.index] for i in node.inputs]
         known = [Known(n, s, v) for n, s, v in zip(names, shapes, held, strict=True)]
-        return list(op.value_rule(*op.grouped(node.flat(known)), **node.attrs))
+        found = list(op.value_rule(*op.grouped(node.flat(known)), **node.attrs))
+        return op.flat_answer(found if op.result is not None else found[0])
     arrays = [value for value in held if value is not None]
     if not arrays or len(arrays) < len(held):
-        return [None] * len(op.outputs)
+        return [None] * len(node.dtypes)
     small = all(dtype not in dtypes.DIFFERENTIABLE for dtype in node.dtypes) and all(
         shape is not None and None not in shape and prod(n or 0 for n in shape) <= _MOST_KNOWN for shape in node.shapes
     )
     if not small:
-        return [None] * len(op.outputs)
+        return [None] * len(node.dtypes)
     try:
         answers = eager.quick_run(op, node.flat(arrays), node.attrs)
     except errors.Error:  # said when the node runs: perhaps it never does
-        return [None] * len(op.outputs)
+        return [None] * len(node.dtypes)
     return list(answers)

@@ -8,7 +8,7 @@ Every op of the registry is an attribute of this module.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any as _Any  # there is an op of this name
 
 from .. import opdocs
 from ..spec import Op, registry
@@ -18,7 +18,7 @@ from .scope import Scope
 _made: dict[Op, Callable[..., Built]] = {}
 
 
-def Const(scope: Scope, value: Any, dtype: Any = None) -> Built:  # noqa: N802  # it is the op's name
+def Const(scope: Scope, value: _Any, dtype: _Any = None) -> Built:  # noqa: N802  # it is the op's name
     """A value that is part of the graph; without a dtype it is the value's own, float32 or int32 for Python numbers."""
     return Built(constant(scope, value, dtype).node)
 
@@ -26,7 +26,7 @@ def Const(scope: Scope, value: Any, dtype: Any = None) -> Built:  # noqa: N802  
 def _constructor(op: Op) -> Callable[..., Built]:
     names = [*op.input_names, *op.attr_defaults]
 
-    def construct(scope: Scope, *values: Any, **named: Any) -> Built:
+    def construct(scope: Scope, *values: _Any, **named: _Any) -> Built:
         if not isinstance(scope, Scope):
             raise TypeError(f"{op.name}: the first argument is the scope; got {type(scope).__name__}")
         if len(values) > len(names):

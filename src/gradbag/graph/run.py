@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
 
-from .. import eager, errors, threads
-from .cache import ResultCache, array_digest, new_token, step_digest
+from .. import eager, errors, philox, threads
+from ..dtypes import numpy_dtype
+from . import lists
+from .cache import ResultCache, array_digest, new_token, output_digest, step_digest
 from .graph import Node
-from .plan import Plan, Step
+from .plan import Change, Plan, Step
 from .report import Observer
 
 Array = np.ndarray[Any, Any]
 Held = tuple[Array, bytes]  # a variable's value, and a token that stands for it in keys
 # Handing a node to another thread costs about 50 µs; a node that reads this many bytes takes longer.
 _WORTH_A_THREAD = 1 << 20
+DEAD: Any = object()  # in place of a value that is in a branch which is not taken
 
 
 class Cancel(Protocol):
@@ -40,7 +44,9 @@ class Run:
         fed: Sequence[Array],
         observer: Observer | None,
         cancel: Cancel | None,
+        seed: int | None = None,
     ) -> None:
+        self.seed = seed  # of random ops that have none of their own
         self.plan, self.cache, self.variables = plan, cache, variables
         self.fed, self.observer, self.cancel = fed, observer, cancel
         self.values: list[Any] = [None] * plan.size
@@ -48,6 +54,7 @@ class Run:
         self.left = [0] * plan.size  # readers that are still to come
         self.step_keys: list[bytes | None] = [None] * len(plan.steps)
         self.assigned: dict[Node, Held] = {}
+        self.dead: set[int] = set()  # the steps in branches that are not taken
         self.done = self.total = 0
 
     def begin(self) -> list[int]:
@@ -74,7 +81,7 @@ class Run:
     def advance(self, number: int) -> Sequence[Array]:
         """Run one step, whose inputs are there."""
         self._check_cancelled()
-        outputs, seconds = self._compute(self.plan.steps[number])
+        outputs, seconds = self._compute(number)
         self._finish(number, outputs, seconds)
         return outputs
 
@@ -89,6 +96,10 @@ class Run:
 
     def _answer(self, slot: int) -> Array:
         value: Array = self.values[slot]
+        if value is DEAD:
+            node = self.plan.steps[self.plan.maker[slot]].node
+            text = f"{node.op.name}: there is no value, for it stands in a branch that is not taken"
+            raise errors.at_node(errors.InvalidArgumentError(text), node.name)
         # What the cache, the graph or a variable keeps must not change when a caller writes into it.
         if self.shared[slot] or value.base is not None:
             return value.copy()
@@ -118,7 +129,7 @@ class Run:
                     continue
             self.step_keys[number] = key
             for index, slot in enumerate(step.outputs):
-                keys[slot] = key + bytes([index]) if index else key
+                keys[slot] = output_digest(key, index)
 
     def _todo(self) -> list[int]:
         """The steps that must run; the results of others come from the cache, and need not what they came from."""
@@ -155,7 +166,7 @@ class Run:
             if parallel and self._is_large(step):
                 return todo[place:]
             self._check_cancelled()
-            self._finish(number, *self._compute(step))
+            self._finish(number, *self._compute(number))
         return ()
 
     def _side_by_side(self, todo: Sequence[int]) -> None:
@@ -179,11 +190,11 @@ class Run:
                     number = ready.popleft()
                     if (ready or running) and self._is_large(steps[number]):
                         pool = pool or ThreadPoolExecutor(threads.get_num_threads(), "gradbag-node")
-                        future = pool.submit(self._compute, steps[number])
+                        future = pool.submit(self._compute, number)
                         future.add_done_callback(lambda f, n=number: finished.put((n, f)))  # type: ignore[misc]
                         running += 1
                         continue
-                    outputs, seconds = self._compute(steps[number])
+                    outputs, seconds = self._compute(number)
                 else:
                     number, future = finished.get()
                     running -= 1
@@ -200,7 +211,8 @@ class Run:
     def _is_large(self, step: Step) -> bool:
         size = 0
         for slot in step.reads:
-            size += self.values[slot].nbytes
+            value = self.values[slot]
+            size += 0 if value is DEAD or value is None else value.nbytes
         return size >= _WORTH_A_THREAD
 
     def _check_cancelled(self) -> None:
@@ -208,8 +220,15 @@ class Run:
             raise errors.CancelledError(f"the run was cancelled after {self.done} of {self.total} nodes")
 
     # ------------------------------------------------------------------ one step
-    def _compute(self, step: Step) -> tuple[Sequence[Array], float]:
-        node, values = step.node, self.values
+    def _compute(self, number: int) -> tuple[Sequence[Array], float]:
+        step, values = self.plan.steps[number], self.values
+        node = step.node
+        if self.plan.branches and self._is_dead(number):
+            return self._skipped(number), 0.0
+        if self.plan.branches:
+            for slot in step.reads:
+                if values[slot] is None:
+                    self._variable(self.plan.steps[self.plan.maker[slot]].node)
         if self.observer is not None:
             self.observer.running(node)
         start = time.perf_counter()
@@ -233,6 +252,10 @@ class Run:
     def _finish(self, number: int, outputs: Sequence[Array], seconds: float) -> None:
         plan, step, values = self.plan, self.plan.steps[number], self.values
         key = self.step_keys[number]
+        if outputs and outputs[0] is DEAD and number in self.dead:
+            for slot in step.outputs:
+                values[slot] = DEAD
+            outputs = []
         shared = not step.cacheable or (key is not None and self.cache.put(key, outputs))
         for slot, value in zip(step.outputs, outputs, strict=bool(outputs)):
             if self.left[slot] or slot in plan.kept:
@@ -241,11 +264,11 @@ class Run:
                 self.shared[slot] = shared or any(value is values[source] for source in step.reads)
         for slot in step.reads:
             self.left[slot] -= 1
-            if not self.left[slot] and slot not in plan.kept:
+            if self.left[slot] <= 0 and slot not in plan.kept:
                 values[slot] = None
         self.done += 1
         if self.observer is not None:
-            self.observer.done(step.node, outputs, seconds, False)
+            self.observer.done(step.node, [o for o in outputs if o is not DEAD], seconds, False)
             self.observer.progress(self.done, self.total, step.node)
 
     # ------------------------------------------------------------------ variables
@@ -253,25 +276,73 @@ class Run:
         node = step.node
         if step.state == "variable":
             slot = step.outputs.start
-            needed = node in self.variables or self.left[slot] or slot in self.plan.kept
+            # What reads it may be in a branch that is not taken, and says otherwise what is missing.
+            read = self.left[slot] and not self.plan.branches
+            needed = node in self.variables or read or slot in self.plan.kept
             return [self._variable(node)] if needed else []
+        if step.state == "initialized":
+            variable = self.plan.steps[self.plan.maker[step.sources[0]]].node
+            return [np.array(variable.op.state != "variable" or variable in self.variables)]
         arrays: Any = [self.values[slot] for slot in step.sources]
         if step.state == "assign":
-            arrays[0] = arrays[1]  # the variable may have no value yet, and has the shape of the new one
+            arrays[0] = self._before(node, arrays[1])
+        elif step.state == "switch":
+            taken = bool(arrays[1])
+            return [DEAD if taken else arrays[0], arrays[0] if taken else DEAD]
+        elif step.state == "merge":
+            alive = next(place for place, value in enumerate(arrays) if value is not DEAD)
+            return [arrays[alive], np.int32(alive).reshape(())]
+        elif step.state == "random":
+            return self._drawn(node, arrays)
+        elif step.state == "loop":
+            return self._looped(step, arrays)
+        elif step.state == "list":
+            return lists.run(node.op, arrays, node.attrs)
         outputs = eager.quick_run(node.op, arrays, node.attrs, share=True)
         if step.state in ("assign", "update"):
-            self._assign(node, node.inputs[0].node, outputs[0])
+            value = outputs[0] if outputs else node.op.body(*arrays, **node.attrs)
+            self._assign(step.changes[0], value.copy())
         return outputs
+
+    def _before(self, node: Node, new: Array) -> Array:
+        """What a variable is before it is assigned, for the checks: it may have no value yet, and has some shape."""
+        variable = node.inputs[0]
+        if variable.shape is None or None in variable.shape[1:]:
+            return new
+        return np.broadcast_to(np.zeros((), numpy_dtype(variable.dtype)), [n or 0 for n in variable.shape])
+
+    def _drawn(self, node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+        """Random numbers, from where the last run of this node stopped."""
+        held = self.variables.get(node)
+        # Two nodes draw different numbers, and the same ones after a node beside them came or went.
+        otherwise = None if self.seed is None else (self.seed, crc32(node.name.encode()) + 1)
+        stream = philox.Stream(0 if held is None else int(held[0]), otherwise)
+        token = philox.current.set(stream)
+        try:
+            outputs = eager.quick_run(node.op, arrays, node.attrs, share=True)
+        finally:
+            philox.current.reset(token)
+        self.assigned[node] = (np.array(stream.position), new_token())
+        return outputs
+
+    def _looped(self, step: Step, arrays: Sequence[Array]) -> Sequence[Array]:
+        """What a loop gives, and the variables that it changes."""
+        loop: Any = step.node.op
+        around = ChainMap(self.assigned, self.variables)  # type: ignore[arg-type]
+        outputs, drawn = loop.execute(arrays, around, self.cancel)
+        self.assigned.update(drawn)
+        for change in step.changes:
+            self._assign(change, outputs[change.place])
+        return outputs  # type: ignore[no-any-return]
 
     def _updated(self, step: Step) -> Sequence[Array]:
         """Assign what an op makes of the variables that it updates, and give its outputs."""
         node = step.node
         arrays = node.flat([self.values[slot] for slot in step.sources])
         changed = eager.functional(node.op, arrays, node.attrs)
-        places = [place for place, arg in enumerate(node.args) if arg.updates]
-        for place, value in zip(places, changed, strict=False):
-            self._assign(node, node.inputs[place].node, value)
-        return changed[len(places) :]
+        for change, value in zip(step.changes, changed, strict=False):
+            self._assign(change, value)
+        return changed[len(step.changes) :]
 
     def _variable(self, node: Node) -> Array:
         held = self.variables.get(node)
@@ -281,12 +352,25 @@ class Run:
             )
         return held[0]
 
-    def _assign(self, node: Node, variable: Node, value: Array) -> None:
-        """Remember a variable's new value; it counts when the run is over, so that all nodes read the same one."""
-        name = node.op.name
-        if variable.op.state != "variable":
-            port = next(p for p, i in zip(node.ports, node.inputs, strict=True) if i.node is variable)
-            raise errors.InvalidArgumentError(f"{name}: {port} comes from {variable!r}, which is no variable")
-        if variable in self.assigned:
-            raise errors.InvalidArgumentError(f"{name}: the variable {variable.name!r} is assigned twice in one run")
-        self.assigned[variable] = (value.copy(), new_token())
+    def _assign(self, change: Change, value: Array) -> None:
+        """Remember a variable's new value; for other runs it counts when this one is over."""
+        self.assigned[change.variable] = (value, new_token())
+        self.values[change.slot], self.shared[change.slot] = value, True
+
+    # ------------------------------------------------------------------ branches
+    def _is_dead(self, number: int) -> bool:
+        """Whether a step reads, or waits for, something in a branch that is not taken."""
+        step = self.plan.steps[number]
+        unread = [self.values[slot] is DEAD for slot in step.reads]
+        if step.state == "merge":
+            return all(unread)
+        return any(unread) or not self.dead.isdisjoint(step.before)
+
+    def _skipped(self, number: int) -> Sequence[Array]:
+        """What a step gives that does not run: nothing, and the variables that it would change stay as they are."""
+        step = self.plan.steps[number]
+        self.dead.add(number)
+        for change in step.changes:
+            held = self.assigned.get(change.variable) or self.variables.get(change.variable)
+            self.values[change.slot], self.shared[change.slot] = None if held is None else held[0], True
+        return [DEAD] * len(step.outputs)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from .. import arguments, dtypes, errors
 from ..errors import CancelledError
 from .building import Built
 from .cache import ResultCache, array_digest
-from .graph import Graph, Node, Output, shape_text
+from .compiled import Program, can_compile, shapes_of
+from .graph import Graph, Node, Output, fits, shape_text
 from .plan import Plan, Step
 from .report import Observer, Progress, Report, Reporter
 from .run import Cancel, Held, Run
@@ -21,6 +23,7 @@ from .scope import Scope
 
 Array = np.ndarray[Any, Any]
 Fetch = Output | Node | Built | str
+_MOST_PROGRAMS = 16  # of a plan, for feeds of other shapes
 
 
 class ClientSession:
@@ -41,9 +44,11 @@ class ClientSession:
         self._variables: dict[Node, Held] = {}
         for name, held in (variables or {}).items():
             node = self.graph.get(name)
-            if node is not None and node.op.state == "variable" and _fits(node, held[0]):
+            if node is not None and (node.op.state == "random" or _holds(node, held[0])):
                 self._variables[node] = held
         self._plans: dict[Any, Plan] = {}
+        self._programs: WeakKeyDictionary[Plan, dict[Any, Program] | None] = WeakKeyDictionary()
+        self._seed: int | None = None
         self._lock = threading.Lock()
 
     def run(
@@ -65,12 +70,46 @@ class ClientSession:
         start = time.perf_counter()
         wanted = [fetches] if isinstance(fetches, (Output, Node, Built, str)) else fetches
         observer = None if report is None and progress is None else Reporter(report, progress)
+        if observer is None and cancel is None:
+            quick = self._quick(feeds, wanted, run_only)
+            if quick is not None:
+                return quick if wanted is fetches else quick[0]
         run = self.prepare(feeds, wanted, run_only, observer=observer, cancel=cancel)
         self.execute(run)
         answers = run.answers()
         if report is not None:
             report.seconds = time.perf_counter() - start
         return answers if wanted is fetches else answers[0]
+
+    def _quick(self, feeds: Any, fetches: Any, run_only: Any) -> list[Array] | None:
+        """What a program answers that was made for such feeds; None where there is none, or it has given up."""
+        plan, fed = self._planned(feeds, fetches, run_only, whole=False)
+        programs = self._programs.get(plan)
+        if programs is None:
+            programs = self._programs[plan] = {} if can_compile(plan) else None
+        if programs is None:
+            return None
+        key = shapes_of(fed)
+        with self._lock:
+            program = programs.get(key)
+            if program is None:
+                if len(programs) == _MOST_PROGRAMS:  # feeds of ever new shapes gain nothing
+                    return None
+                try:
+                    program = programs[key] = Program(plan, fed, self._variables)
+                except errors.Error:  # said by the run
+                    return None
+            found = program.run(fed, self._variables)
+            if found is None:
+                return None
+            self._variables.update(found[1])
+            return found[0]
+
+    def begin_anew(self, seed: int | None) -> None:
+        """What is random begins anew, with this seed where an op has none of its own; None: it goes on as before."""
+        self._seed = seed
+        if seed is not None:
+            self._variables = {node: held for node, held in self._variables.items() if node.op.state != "random"}
 
     def execute(self, run: Run) -> None:
         """A run that was prepared, to its end."""
@@ -92,12 +131,17 @@ class ClientSession:
 
         A `whole` run tells of every node on the way; else what only a cached result needed is left out.
         """
+        plan, fed = self._planned(feeds, fetches, run_only, whole)
+        return Run(plan, self.cache, self._variables, fed, observer, cancel, self._seed)
+
+    def _planned(
+        self, feeds: Mapping[Any, Any] | None, fetches: Sequence[Fetch], run_only: Sequence[Fetch], whole: bool
+    ) -> tuple[Plan, list[Array]]:
         wanted = [self.find(fetch) for fetch in fetches]
         nodes = [self._node(fetch) for fetch in run_only]
-        fed = {self.find(name): value for name, value in (feeds or {}).items()}
-        values = {output: _fed_array(output, value) for output, value in fed.items()}
-        plan = self._plan(wanted, nodes, list(fed), whole)
-        return Run(plan, self.cache, self._variables, [values[output] for output in plan.feeds], observer, cancel)
+        values = {self.find(name): value for name, value in (feeds or {}).items()}
+        plan = self._plan(wanted, nodes, list(values), whole)
+        return plan, [_fed_array(output, values[output]) for output in plan.feeds]
 
     def find(self, name: Fetch) -> Output:
         """The output that a fetch or a feed means."""
@@ -121,14 +165,16 @@ class ClientSession:
     @property
     def variables(self) -> dict[str, Held]:
         """The present values of all variables, for a session of the graph's next state."""
-        return {node.name: held for node, held in self._variables.items()}
+        with self._lock:
+            return {node.name: held for node, held in self._variables.items()}
 
     def variable(self, name: Fetch) -> Array:
         """The present value of a variable."""
         node = self._node(name)
-        if node not in self._variables:
-            raise errors.InvalidArgumentError(f"the variable {node.name!r} has no value yet")
-        return self._variables[node][0].copy()
+        with self._lock:
+            if node not in self._variables:
+                raise errors.InvalidArgumentError(f"the variable {node.name!r} has no value yet")
+            return self._variables[node][0].copy()
 
     def set_variable(self, name: Fetch, value: Any) -> None:
         """Give a variable a value from outside the graph."""
@@ -166,21 +212,16 @@ class ClientSession:
 
 def _fed_array(output: Output, value: Any) -> Array:
     array = arguments.constant(output.node.op, output.name, value, output.dtype)
-    if not _has_shape(array, output.shape):
+    if not fits(array, output.shape):
         raise errors.InvalidArgumentError(
             f"{output.node.op.name}: {output.name} must have shape {shape_text(output.shape)}; got {list(array.shape)}"
         )
     return array
 
 
-def _fits(variable: Node, array: Array) -> bool:
-    return dtypes.name_of(array.dtype) == variable.dtypes[0] and _has_shape(array, variable.shapes[0])
-
-
-def _has_shape(array: Array, shape: Sequence[int | None] | None) -> bool:
-    return shape is None or (
-        len(shape) == array.ndim and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
-    )
+def _holds(variable: Node, array: Array) -> bool:
+    kept = variable.op.state == "variable" and dtypes.name_of(array.dtype) == variable.dtypes[0]
+    return kept and fits(array, variable.shapes[0])
 
 
 __all__ = ["CancelledError", "ClientSession", "Step"]

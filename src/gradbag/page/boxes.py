@@ -6,12 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..spec import registry, snake_case
+from ..spec import Op
+from .declared import declared
 from .links import is_link, links, split
 from .model import Page
 from .sizes import CHARACTER, EDGE, FOOT, HEAD, NARROWEST, ROW, SPARE_HEAD, SPARE_ROW, TITLE, WIDEST, WIDTH_STEP
 
 LONGEST_VALUE = 22
+MOST_SHOWN = 256  # outputs of one list that a box shows, as in canvas/geometry.ts
 
 
 @dataclass
@@ -41,7 +43,7 @@ class Box:
         """As canvas/geometry.ts of the studio does it, so that a layout has room there too."""
         outputs = [port.name for port in self.outputs] + [""] * len(self.inputs)
         rows = [len(port.name) + len(other) + SPARE_ROW for port, other in zip(self.inputs, outputs, strict=False)]
-        longest = max(len(self.title) * TITLE + SPARE_HEAD, len(snake_case(self.op)) + SPARE_HEAD, *rows)
+        longest = max(len(self.title) * TITLE + SPARE_HEAD, len(self.op) + SPARE_HEAD, *rows)
         width = int((longest * CHARACTER + 2 * EDGE) / WIDTH_STEP + 0.5) * WIDTH_STEP
         self.width = max(NARROWEST, min(WIDEST, width))
         self.height = HEAD + ROW * (max(len(self.inputs), len(self.outputs)) + len(self.settings)) + FOOT
@@ -67,7 +69,7 @@ def boxes(page: Page) -> dict[str, Box]:
 def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
     entry = entry if isinstance(entry, dict) else {}
     kind = entry.get("op") if isinstance(entry.get("op"), str) else "?"
-    op = registry.get(kind)
+    op = declared(kind)
     given = entry.get("in") if isinstance(entry.get("in"), dict) else {}
     attrs = entry.get("attrs") if isinstance(entry.get("attrs"), dict) else {}
     box = Box(name, kind)
@@ -82,12 +84,28 @@ def _box(name: str, entry: Any, mentioned: list[str]) -> Box:
                 box.inputs.append(Port(f"{port}[{len(value)}]", spare=True))
         else:
             box.inputs.append(Port(port, "" if value is None or is_link(value) else literal_text(value)))
-    box.outputs = [Port(arg.name) for arg in op.outputs] if op is not None else [Port(port) for port in mentioned]
+    box.outputs = [Port(port) for port in (mentioned if op is None else output_ports(op, entry))]
     known = [attr.name for attr in op.attrs if attr.name in {*op.required_attrs, *attrs}] if op is not None else []
     shown = dict.fromkeys([*known, *attrs])
     box.settings = [Port(attr, literal_text(attrs[attr]) if attr in attrs else "") for attr in shown]
     box.measure()
     return box
+
+
+def output_ports(op: Op, entry: Any) -> list[str]:
+    """The outputs of a node as the page has it, whether it can be computed or not: 'outputs[0]' for one of a list."""
+    lengths = {}
+    for arg in op.outputs:
+        settings = entry.get("attrs") if isinstance(entry.get("attrs"), dict) else {}
+        inputs = entry.get("in") if isinstance(entry.get("in"), dict) else {}
+        given = settings.get(arg.count, 0) if arg.count else inputs.get(op.input_names[op.lists[0]]) if arg.many else 0
+        length = len(given) if isinstance(given, list) else given if type(given) is int else 0
+        lengths[arg.name] = max(0, min(length, MOST_SHOWN))
+    return [
+        name
+        for arg in op.outputs
+        for name in ([f"{arg.name}[{k}]" for k in range(lengths[arg.name])] if arg.many else [arg.name])
+    ]
 
 
 def literal_text(value: Any) -> str:

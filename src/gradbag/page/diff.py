@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..spec import registry
-from .links import followed, is_link, split
+from .declared import declared
+from .links import followed, input_of, is_link, split
 from .model import Page
 
 Change = Literal["added", "removed", "op", "rewired", "value", "run", "expect"]
@@ -56,7 +56,7 @@ def _node(name: str, one: Page, other: Page) -> Iterator[Difference]:
             values = sides[0].get(port), sides[1].get(port)
             texts = [_meaning(page, value) for page, value in zip((one, other), values, strict=True)]
             if texts[0] != texts[1]:
-                wired = part == "in" and any(map(is_link, values))
+                wired = part == "in" and any(is_link(value) or input_of(value) is not None for value in values)
                 yield Difference("rewired" if wired else "value", f"{name}.{port}", texts[0], texts[1])
     order = [sorted(followed(entry)) for entry in (before, after)]
     if order[0] != order[1]:
@@ -85,6 +85,8 @@ def _meaning(page: Page, value: Any) -> str:
         return ""
     if is_link(value):
         return _link(page, value["from"])
+    if input_of(value) is not None:
+        return f"what {value['input']} gets"
     if isinstance(value, dict) and "file" in value and "sha256" in value:
         return f"file {value['sha256']}"  # the same content under another name is the same value
     return _text(value)
@@ -96,8 +98,8 @@ def _link(page: Page, source: Any) -> str:
         return _text(source)
     node, port = split(page.nodes, source)
     kind = _op(page.nodes.get(node))
-    op = registry.get(kind)
-    alone = op is not None and [arg.name for arg in op.outputs] == [port]
+    op = declared(kind)
+    alone = op is not None and [arg.name for arg in op.outputs] == [port] and not op.output_lists
     return f"← {node}" if alone or not port else f"← {node}.{port}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..graph.graph import Graph, Node, Output
+from ..graph.graph import Node, Output
 from ..spec import Arg
 from . import literals
 from .checking import inspect
-from .drawing import refuse
+from .drawing import Drawn, refuse
 from .model import Page
 from .running import Task, labels, node_of, one_output, tasks
 
@@ -33,7 +32,7 @@ def to_python(page: Page) -> str:
     runs = tasks(page)
     graph = drawn.graph
     eager = len(runs) == 1 and runs[0].steps == 1 and not any(node.op.state == "variable" for node in graph)
-    writer = Writer(page, graph)
+    writer = Writer(page, drawn)
     body = writer.eager(runs[0]) if eager else writer.session(runs)
     return "\n".join([*writer.head(eager), *body, ""])
 
@@ -41,20 +40,25 @@ def to_python(page: Page) -> str:
 class Writer:
     """The names of a script's variables, and its lines."""
 
-    def __init__(self, page: Page, graph: Graph) -> None:
-        self.page, self.graph = page, graph
+    def __init__(self, page: Page, drawn: Drawn) -> None:
+        self.page, self.graph = page, drawn.graph
         self.names: dict[str, str] = {}
         self.imports: set[str] = set()
-        self.literals = {node for node in graph if node.name not in page.nodes}  # values that stand in ports
-        taken = set(_TAKEN)
-        for name in page.nodes:
-            plain = _identifier(name)
-            unique, number = plain, 1
-            while unique in taken:
-                number += 1
-                unique = f"{plain}_{number}"
-            taken.add(unique)
-            self.names[name] = unique
+        parts = [part for parts in drawn.parts.values() for part in parts if part.op.name != "Const"]
+        named = dict.fromkeys([*page.nodes, *(part.name for part in parts)])
+        self.literals = {node for node in self.graph if node.name not in named}  # values that stand in ports
+        self._taken = set(_TAKEN)
+        for name in named:
+            self.names[name] = self._unique(_identifier(name))
+
+    def _unique(self, plain: str) -> str:
+        """A name that nothing else in the script has."""
+        unique, number = plain, 1
+        while unique in self._taken:
+            number += 1
+            unique = f"{plain}_{number}"
+        self._taken.add(unique)
+        return unique
 
     def head(self, eager: bool) -> Iterator[str]:
         yield f'"""{_one_line(self.page.title) or "A page of gradbag"}: written by `gradbag export`."""'
@@ -113,7 +117,10 @@ class Writer:
 
     def _read(self, output: Output) -> str:
         name = self.names[output.node.name]
-        return name if len(output.node.dtypes) == 1 else f"{name}.{output.port}"
+        op = output.node.op
+        if op.output_lists and op.result is None:  # the answer is the list itself
+            return name + output.port.removeprefix(op.outputs[0].name)
+        return name if len(op.outputs) == 1 else f"{name}.{output.port}"
 
     # ------------------------------------------------------------------ the graph's API
     def session(self, runs: list[Task]) -> list[str]:
@@ -122,9 +129,10 @@ class Writer:
         lines += [f"{self.names[node.name]} = {self._construct(node)}" for node in nodes]
         lines.append("session = ClientSession(root)")
         results: dict[str, str] = {}
+        variables: dict[Output, str] = {}
         for task in runs:
             lines += ["", f"# {_one_line(task.name)}"]
-            lines += self._run(task, results)
+            lines += self._run(task, results, variables)
         return [*lines, "", *(self._print(label, value) for label, value in results.items())]
 
     def _construct(self, node: Node) -> str:
@@ -143,7 +151,7 @@ class Writer:
             return self._value(node, arg, source)
         return f"{self.names[source.node.name]}.{source.port}"
 
-    def _run(self, task: Task, results: dict[str, str]) -> Iterator[str]:
+    def _run(self, task: Task, results: dict[str, str], variables: dict[Output, str]) -> Iterator[str]:
         wanted = self._fetched(task)
         only = [f"{self.names[node_of(self.graph, name).name]}.node" for name in task.only]
         empty = [name for name in task.fetch if name in self.graph and not self.graph.node(name).dtypes]
@@ -161,7 +169,9 @@ class Writer:
         call = self._call("session.run", parts)
         names = []
         for label, output in wanted.items():
-            names.append(f"{self.names[output.node.name]}_{output.port}_value")
+            if output not in variables:
+                variables[output] = self._unique(f"{self.names[output.node.name]}_{output.port}_value")
+            names.append(variables[output])
             results[label] = names[-1]
         assigned = f"{', '.join(names)} = " if len(names) > 1 else f"({names[0]},) = " if names else ""
         if task.steps > 1:
@@ -202,6 +212,8 @@ class Writer:
         self.imports.add("np")
         if name in dtypes.QUANTIZED:
             return f"np.array({array.view(array.dtype[0]).tolist()}, np.{array.dtype[0]}).view({array.dtype.descr!r})"
+        if name in dtypes.COMPLEX:  # not as `1+2j`, which adds, and so forgets the sign of a zero
+            return f"{self.array(np.stack([array.real, array.imag], -1))}.view(np.{name})[..., 0]"
         if name == "bfloat16":
             self.imports.add("ml_dtypes")
         dtype = {"string": "object", "bfloat16": "ml_dtypes.bfloat16"}.get(name, f"np.{name}")
@@ -224,7 +236,7 @@ def _values(array: Array) -> str:
     if name in dtypes.FLOAT:
         text = repr(literals.to_json(array))
         return re.sub(r"'(-?)(nan|inf)'", r"\1np.\2", text)
-    return re.sub(r"\b(nan|inf)\b", r"np.\1", repr(array.tolist())) if name in dtypes.COMPLEX else repr(array.tolist())
+    return repr(array.tolist())
 
 
 def _written(inputs: dict[str, Any]) -> dict[str, str]:
@@ -244,8 +256,9 @@ def _setting(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In double quotes, as most code writes text; JSON's escapes are Python's too."""
-    return json.dumps(text)
+    """In double quotes, as most code writes text."""
+    escaped = text.encode("unicode_escape").decode().replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _one_line(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..graph.graph import Graph, Node, Output
+from ..graph.graph import Graph, Node, Output, refuse_loop
 from ..spec import REQUIRED, Arg
 from .layout import positions
 from .links import split
@@ -35,6 +35,7 @@ def from_graph(graph: Graph, title: str = "") -> Page:
 
 def entry_of(page: Page, node: Node, literals: Collection[Node]) -> dict[str, Any]:
     """A node as a page says it; `literals` are the Consts whose values stand in the ports that read them."""
+    refuse_loop(node, "a page")
     entry: dict[str, Any] = {"op": node.op.name}
     inputs = _inputs(page, node, literals)
     if inputs:
@@ -111,7 +112,7 @@ def _same(value: Any, default: Any) -> bool:
 
 def attr_json(kind: str, value: Any) -> Any:
     """An attribute of any kind but a tensor as it stands in a page."""
-    if kind == "float":
+    if kind in ("float", "floats"):
         return to_json(np.asarray(value, np.float64))
     if kind == "int":
         return to_json(np.asarray(value, np.int64))

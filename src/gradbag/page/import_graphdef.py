@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import errors
 from ..graph.bulk import in_bulk
-from ..graph.graphdef.attrs import by_name, read_attrs, with_absent
+from ..graph.graphdef.attrs import by_name, output_ports, read_attrs, with_absent
 from ..graph.graphdef.files import read
 from ..graph.graphdef.inlining import Call, Inliner, at
 from ..graph.graphdef.library import Library
@@ -41,22 +41,22 @@ def from_graphdef(
     if title:
         page.document["title"] = title
     budget = Budget(constant_limit)
-    ops = {call.name: registry.get(call.op) for call in inliner.calls}
+    calls = {call.name: call for call in inliner.calls}
     nodes: dict[str, Any] = page.document["nodes"]
     for call in inliner.calls:
         if call.name in nodes:
             raise at(errors.InvalidArgumentError("the graph has two nodes of this name"), call.name)
         try:
-            nodes[call.name] = _entry(page, call, inliner, ops, budget)
+            nodes[call.name] = _entry(page, call, inliner, calls, budget)
         except errors.Error as problem:
             raise at(problem, call.name) from None
     page.document["layout"] = positions(page)
     return page
 
 
-def _entry(page: Page, call: Call, inliner: Inliner, ops: dict[str, Op | None], budget: Budget) -> dict[str, Any]:
-    links = [{"from": _link(ops, *inliner.source(reference))} for reference in call.inputs]
-    op = ops[call.name]
+def _entry(page: Page, call: Call, inliner: Inliner, calls: dict[str, Call], budget: Budget) -> dict[str, Any]:
+    links = [{"from": _link(calls, *inliner.source(reference))} for reference in call.inputs]
+    op = registry.get(call.op)
     given = by_name(call.proto.attr, call.given) if call.proto is not None else {}
     entry: dict[str, Any] = {"op": call.op}
     if op is None:
@@ -75,15 +75,18 @@ def _entry(page: Page, call: Call, inliner: Inliner, ops: dict[str, Op | None], 
     return entry
 
 
-def _link(ops: dict[str, Op | None], name: str, port: int) -> str:
-    if name not in ops:
+def _link(calls: dict[str, Call], name: str, port: int) -> str:
+    if name not in calls:
         raise errors.InvalidArgumentError(f"the input {name[:80]!r} is no node of the graph")
-    op = ops[name]
+    op = registry.get(calls[name].op)
     if op is None:
         return name if port == 0 else f"{name}.output_{port}"
-    if port >= len(op.outputs):
+    call = calls[name]
+    given = by_name(call.proto.attr, call.given) if call.proto is not None else {}
+    ports = output_ports(op, given, len(call.inputs))
+    if port >= len(ports):
         raise errors.InvalidArgumentError(f"the input {name}:{port} asks for an output that {op.name} does not have")
-    return name if len(op.outputs) == 1 else f"{name}.{op.outputs[port].name}"
+    return name if len(op.outputs) == 1 and not op.output_lists else f"{name}.{ports[port]}"
 
 
 def _named(op: Op, links: Sequence[Any]) -> dict[str, Any]:

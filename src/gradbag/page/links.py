@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .declared import GRADIENT
 from .model import Page
 
 
@@ -34,6 +35,12 @@ def is_link(value: Any) -> bool:
     return isinstance(value, dict) and "from" in value
 
 
+def input_of(value: Any) -> str | None:
+    """The input that `{"input": "node.port"}` names."""
+    source = value.get("input") if isinstance(value, dict) else None
+    return source if isinstance(source, str) else None
+
+
 def links(entry: Any) -> list[tuple[str, Any]]:
     """The ports of a node that are wired, "values[2]" in a list, with what they are wired to."""
     inputs = entry.get("in") if isinstance(entry, dict) else None
@@ -54,6 +61,10 @@ def followed(entry: Any) -> list[str]:
     return [name for name in after if isinstance(name, str)] if isinstance(after, list) else []
 
 
+def is_gradient(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("op") == GRADIENT.name
+
+
 def sources(nodes: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """For each node its ports, and the nodes of the page that they are wired to."""
     return {name: read_by(nodes, entry) for name, entry in nodes.items()}
@@ -70,6 +81,10 @@ def read_by(nodes: Mapping[str, Any], entry: Any) -> list[tuple[str, str]]:
                 node, _ = split(nodes, source)
                 if node in nodes:
                     wired.append((port, node))
+    if is_gradient(entry):
+        named = input_of(entry["in"].get("by")) if isinstance(entry.get("in"), dict) else None
+        if named is not None and named.rpartition(".")[0] in nodes:
+            wired.append(("by", named.rpartition(".")[0]))
     if isinstance(entry, dict) and "after" in entry:
         wired += [("after", node) for node in followed(entry) if node in nodes]
     return wired
@@ -118,6 +133,12 @@ def _cycle_text(members: list[str]) -> str:
 
 
 def leaves(page: Page) -> list[str]:
-    """The nodes that no other node reads or waits for, in the page's order."""
-    read = {source for ports in sources(page.nodes).values() for _, source in ports}
+    """The nodes that no other node reads or waits for, in the page's order.
+
+    What is differentiated, or by what, need not be computed for its gradient: it is wanted all the same.
+    """
+    read: set[str] = set()
+    for name, ports in sources(page.nodes).items():
+        named = ("of", "by") if is_gradient(page.nodes[name]) else ()
+        read |= {source for port, source in ports if port not in named}
     return [name for name in page.nodes if name not in read]

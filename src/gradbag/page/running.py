@@ -34,6 +34,7 @@ class Task:
     only: list[str] = field(default_factory=list)
     feed: dict[str, Any] = field(default_factory=dict)
     steps: int = 1
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def tasks(page: Page) -> list[Task]:
             run.get("only", []),
             run.get("feed", {}),
             run.get("steps", 1) if run.get("mode", "once") != "once" else 1,
+            run.get("seed"),
         )
         for name, run in runs.items()
     ]
@@ -83,6 +85,7 @@ class Request:
     wanted: dict[str, Output]  # by label
     only: list[Node]
     fed: dict[Output, Array]
+    seed: int | None = None
 
     def start(self, session: ClientSession, watcher: Observer, cancel: Cancel | None, whole: bool) -> Run:
         """One step of it, not begun."""
@@ -102,7 +105,7 @@ class Watcher(Observer):
 
 def resolve(page: Page, graph: Graph, task: Task) -> Request:
     """The outputs and nodes that a task names, and the arrays that it is fed."""
-    made = Request(task.name, task.steps, {}, [node_of(graph, name) for name in task.only], {})
+    made = Request(task.name, task.steps, {}, [node_of(graph, name) for name in task.only], {}, task.seed)
     for name in task.fetch:
         labelled = labels(page, graph, name)
         made.wanted |= labelled
@@ -121,6 +124,7 @@ def perform(
     session: ClientSession, request: Request, watcher: Watcher, cancel: Cancel | None = None, *, whole: bool = False
 ) -> None:
     """All steps of a request; a `whole` one tells of every node on the way, cached or not."""
+    session.begin_anew(request.seed)
     for step in range(request.steps):
         watcher.begin_step(step, request.steps)
         run = request.start(session, watcher, cancel, whole)

@@ -57,7 +57,8 @@ def move_large(page: Page) -> None:
     large = [place for place in holders(page) if _size(place[3][place[4]]) > literals.MOST_INLINE]
     if not large:
         return
-    graph = inspect(page).graph
+    drawn = inspect(page)
+    graph = drawn.graph
     for section, name, part, held, key in large:
         literal = held[key]
         array: Array | None = None
@@ -66,6 +67,8 @@ def move_large(page: Page) -> None:
                 node = graph.node(name)
                 ports = dict(zip(node.ports, node.inputs, strict=True))
                 array = ports[part].node.attrs["value"] if part in ports else node.attrs.get(part)
+                if name in drawn.parts:  # the weights of a gradient
+                    array = page.array(literal, next(o.dtype for o in outputs(page, graph, _source(page, name))))
             label = f"{name}_{part}" if part != "value" else name
         else:
             found = outputs(page, graph, name) if name.rpartition(".")[0] in graph or name in graph else []
@@ -77,6 +80,10 @@ def move_large(page: Page) -> None:
                 {k: v for k, v in literal.items() if k not in ("value", "shape")} if isinstance(literal, dict) else {}
             )
             held[key] = {**page.literal(array, label), **rest}
+
+
+def _source(page: Page, gradient: str) -> str:
+    return str(page.nodes[gradient]["in"]["of"]["from"])
 
 
 def _size(literal: Any) -> int:

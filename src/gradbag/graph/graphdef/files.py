@@ -14,8 +14,37 @@ from . import messages
 from .weighing import weigh
 
 DEEPEST_TEXT = 64
+TEXT_LIMIT = 1 << 18  # fields, which take some two seconds to read
 _TEXT = re.compile(rb"(\s|#[^\n]*\n)*(node|versions|version|library|debug_info)\s*[:{<]")
 _BRACKETS = re.compile(rb'"(?:\\.|[^"\\\n])*"|' + rb"'(?:\\.|[^'\\\n])*'|#[^\n]*|[{<]|[}>]")
+
+
+def read_message(name: str, path: Path, limit: int) -> Any:
+    """A binary message other than a GraphDef in a file, of limited size."""
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    _check_size(data, str(path), limit)
+    weigh(data, str(path))
+    return parsed(name, data, path)
+
+
+def parsed(name: str, data: bytes, where: Path) -> Any:
+    """A message of some bytes of a file."""
+    from google.protobuf.message import DecodeError
+
+    try:
+        return messages.message(name).FromString(data)
+    except DecodeError as problem:
+        raise errors.InvalidArgumentError(f"{where} is damaged: it has no {name} where it should ({problem})") from None
+
+
+def _check_size(data: bytes, where: str, limit: int) -> None:
+    if len(data) > limit:
+        raise errors.ResourceExhaustedError(
+            f"{where} is larger than {errors.in_bytes(limit)}, the largest that is read (file_limit)"
+        )
+    if not data:
+        raise errors.InvalidArgumentError(f"{where} is empty")
 
 
 def read(source: Any, limit: int) -> Any:
@@ -30,12 +59,7 @@ def read(source: Any, limit: int) -> Any:
             data = file.read(limit + 1)  # what the file's size says may be wrong, or no size at all
     else:
         raise errors.wrong_type("load_graphdef", "source", ["a path or bytes"], type(source).__name__)
-    if len(data) > limit:
-        raise errors.ResourceExhaustedError(
-            f"{where} is larger than {errors.in_bytes(limit)}, the largest that is read (file_limit)"
-        )
-    if not data:
-        raise errors.InvalidArgumentError(f"{where} is empty")
+    _check_size(data, where, limit)
     proto = messages.message("GraphDef")()
     if suffix == ".pbtxt" or _TEXT.match(data):
         _merge_text(data, where, proto)
@@ -48,13 +72,21 @@ def read(source: Any, limit: int) -> Any:
         except DecodeError as problem:
             raise errors.InvalidArgumentError(f"{where} is no GraphDef: {problem}") from None
     if not proto.node and not proto.HasField("versions"):
-        raise errors.InvalidArgumentError(f"{where} has no node; a SavedModel, for example, is no GraphDef")
+        raise errors.InvalidArgumentError(
+            f"{where} has no node; a saved model is no GraphDef: load_saved_model takes its folder"
+        )
     return proto
 
 
 def _merge_text(data: bytes, where: str, proto: Any) -> None:
     from google.protobuf import text_format
 
+    fields = sum(data.count(mark) for mark in b":{<,")  # those in strings too, which saves reading them
+    if fields > TEXT_LIMIT:
+        raise errors.ResourceExhaustedError(
+            f"{where} has about {fields:,} fields, more than the {TEXT_LIMIT:,} that are read from text: "
+            f"a binary file may have more"
+        )
     depth = 0
     for found in _BRACKETS.finditer(data):
         first = found[0][:1]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ... import errors
 from ..graph import LONGEST_NAME, check_name
 from .attrs import Attrs, by_name
+from .branching import ABSENT, BRANCHING, HANDED_ON, HANDLES, SIDES, Join, merged, switched
+from .frames import Frame
 from .library import Function, Library
+from .looping import LOOPING, handles
 from .references import Reference, parse, split
 
 
@@ -23,6 +26,8 @@ class Call:
     control: list[str]
     proto: Any = None  # the NodeDef with its attributes; None for a node that stands for a call
     given: Attrs | None = None  # the attributes of the function's call, which the node's own may refer to
+    attrs: dict[str, Any] | None = None  # those of a node that no file has
+    frame: Frame | None = None  # of a loop that was written as a cycle
 
 
 @dataclass(slots=True)
@@ -35,6 +40,8 @@ class _Frame:
     given: Attrs | None = None
     arguments: dict[str, Reference] = field(default_factory=dict)
     control: list[str] = field(default_factory=list)  # what must run before every node of the body
+    join: Join | None = None  # of a branch: what waits for its end
+    side: str = ""
 
 
 class Inliner:
@@ -44,9 +51,20 @@ class Inliner:
         self.library = library
         self.calls: list[Call] = []
         self.aliases: dict[Reference, Reference] = {}  # what the outputs of a call with several outputs are
+        self.absent: set[str] = set()  # nodes that stand for no value at all
 
     def write_out(self, nodes: Any) -> None:
-        stack = [_Frame(iter(nodes))]
+        """The nodes of a graph."""
+        self._write_out(_Frame(iter(nodes)))
+
+    def write_function(self, name: str, function: Function, given: Attrs, arguments: Sequence[Call]) -> list[Reference]:
+        """The nodes of a function, with some that stand for its arguments; gives what it returns."""
+        self.calls += arguments
+        self._write_out(self._enter(name, function, given, [(call.name, 0) for call in arguments], []))
+        return [self.source((name, place)) for place in range(len(function.returns))]
+
+    def _write_out(self, outermost: _Frame) -> None:
+        stack = [outermost]
         while stack:
             frame = stack[-1]
             node = next(frame.nodes, None)
@@ -68,7 +86,18 @@ class Inliner:
                     if not local:
                         control += frame.control
                 called = self.library.called(node)
-                if called is None:
+                if node.op in BRANCHING:
+                    stack += self._branches(name, node, frame.given, inputs, control)
+                elif node.op in LOOPING:
+                    self.calls.append(Call(name, node.op, inputs, control, node, frame.given))
+                    self.aliases |= handles(name, node, inputs)
+                elif node.op in HANDED_ON or (node.op == "Identity" and _holds_handle(node)):
+                    self.aliases[name, 0] = inputs[0]
+                    self.write(name, "NoOp", [], control)
+                elif node.op == ABSENT:
+                    self.absent.add(name)
+                    self.write(name, "NoOp", [], control)
+                elif called is None:
                     self.calls.append(Call(name, node.op, inputs, control, node, frame.given))
                 else:
                     function, entries = called
@@ -76,6 +105,24 @@ class Inliner:
                     stack.append(self._enter(name, function, given, inputs, control))
             except errors.Error as problem:
                 raise at(problem, name) from None
+
+    def write(self, name: str, op: str, inputs: Sequence[Reference] = (), control: Sequence[str] = ()) -> None:
+        """A node that no file has."""
+        self.calls.append(Call(name, op, list(inputs), list(control)))
+
+    def _branches(
+        self, name: str, node: Any, given: Attrs | None, inputs: list[Reference], control: list[str]
+    ) -> list[_Frame]:
+        join, frames = Join(name), []
+        arguments = switched(self, name, node, inputs, control)
+        for side, attr in SIDES.items():
+            function, entries = self.library.named(node, attr)
+            frame = self._enter(
+                f"{name}/{side}_branch", function, {**function.defaults, **by_name(entries, given)}, arguments[side], []
+            )
+            frame.control, frame.join, frame.side = [f"{name}/{side}"], join, side
+            frames.append(frame)
+        return frames
 
     def _enter(
         self, name: str, function: Function, given: Attrs, inputs: list[Reference], control: list[str]
@@ -97,12 +144,20 @@ class Inliner:
             return
         control = [f"{frame.name}/{before}" for before in frame.function.control] + frame.control
         returns = [self._inside(frame, text) for text in frame.function.returns]
-        if len(returns) == 1:
+        if frame.join is not None:
+            frame.join.ends[frame.side] = returns, control if frame.function.control else []
+            if len(frame.join.ends) == len(SIDES):
+                merged(self, frame.join)
+            return
+        handed = frame.function.handles
+        if len(returns) == 1 and not handed[0] and self.source(returns[0])[0] not in self.absent:
             self.calls.append(Call(frame.name, "Identity", returns, control))
             return
         self.calls.append(Call(frame.name, "NoOp", [], control))
         for index, returned in enumerate(returns):
-            if control:  # what the function does besides must be done even for somebody who only reads this output
+            if (
+                control and not handed[index]
+            ):  # what the function does besides must be done even for somebody who only reads this output
                 output = f"Func/{frame.name}/output/_{index}"
                 self.calls.append(Call(output, "Identity", [returned], [frame.name]))
                 returned = (output, 0)
@@ -114,7 +169,7 @@ class Inliner:
         name, _, rest = text.partition(":")
         if name in frame.arguments and rest in ("", "0"):
             return frame.arguments[name]
-        local, port = self.library.port(frame.function, text)
+        local, port = self.library.port(frame.function, text, frame.given)
         return f"{frame.name}/{local}", port
 
     def source(self, reference: Reference) -> Reference:
@@ -128,6 +183,10 @@ class Inliner:
         for passed in way:  # so a long row of calls that hand on the same is walked once
             self.aliases[passed] = reference
         return reference
+
+
+def _holds_handle(node: Any) -> bool:
+    return any(e.key == "T" and e.value.type in HANDLES for e in node.attr)
 
 
 def at(problem: errors.Error, name: str) -> errors.Error:

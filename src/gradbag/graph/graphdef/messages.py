@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 PACKAGE = "tensorflow"
 
@@ -75,7 +75,39 @@ _MESSAGES = {
     "20 control_output *string",
     "ArgDef": "1 name string, 3 type DataType, 4 type_attr string, 5 number_attr string, 6 type_list_attr string",
     "AttrDef": "1 name string, 2 type string, 3 default_value AttrValue",
+    "SavedModel": "1 saved_model_schema_version int64, 2 meta_graphs *MetaGraphDef",
+    "MetaGraphDef": "1 meta_info_def MetaInfoDef, 2 graph_def GraphDef, 4 collection_def *CollectionEntry, "
+    "5 signature_def *SignatureEntry, 6 asset_file_def *AssetFileDef",
+    "MetaInfoDef": "4 tags *string",
+    "CollectionEntry": "1 key string, 2 value CollectionDef",
+    "CollectionDef": "1 node_list NodeList",
+    "NodeList": "1 value *string",
+    "SignatureEntry": "1 key string, 2 value SignatureDef",
+    "SignatureDef": "1 inputs *TensorInfoEntry, 2 outputs *TensorInfoEntry, 3 method_name string",
+    "TensorInfoEntry": "1 key string, 2 value TensorInfo",
+    "TensorInfo": "1 name string, 2 dtype DataType, 3 tensor_shape TensorShapeProto",
+    "AssetFileDef": "1 tensor_info TensorInfo, 2 filename string",
+    "BundleHeaderProto": "1 num_shards int32, 2 endianness int32, 3 version VersionDef",
+    "BundleEntryProto": "1 dtype DataType, 2 shape TensorShapeProto, 3 shard_id int32, 4 offset int64, 5 size int64, "
+    "6 crc32c fixed32, 7 slices *bytes",
 }
+
+
+class Field(NamedTuple):
+    """A field of a message."""
+
+    number: int
+    name: str
+    kind: str  # a message, DataType, or a type of protobuf's
+    many: bool
+
+
+def _fields(text: str) -> list[Field]:
+    lines = [line.split(" ") for line in text.removeprefix("| ").split(", ")]
+    return [Field(int(number), name, kind.removeprefix("*"), kind.startswith("*")) for number, name, kind in lines]
+
+
+FIELDS = {message: _fields(text) for message, text in _MESSAGES.items()}
 
 
 def _described() -> Any:
@@ -87,18 +119,16 @@ def _described() -> Any:
     for number, name in sorted([*DATA_TYPES.values(), *FOREIGN_TYPES.items()]):
         types.value.add(name=name, number=number)
     kinds = descriptor_pb2.FieldDescriptorProto
-    for message, text in _MESSAGES.items():
+    for message, fields in FIELDS.items():
         made = file.message_type.add(name=message)
-        one_of = text.startswith("| ")
+        one_of = _MESSAGES[message].startswith("| ")
         if one_of:
             made.oneof_decl.add(name="value")
-        for line in text.removeprefix("| ").split(", "):
-            place, label, kind = line.split(" ")
-            field = made.field.add(name=label, number=int(place), label=kinds.LABEL_OPTIONAL)
-            if kind.startswith("*"):
-                field.label, kind = kinds.LABEL_REPEATED, kind[1:]
-            if kind in _MESSAGES or kind == "DataType":
-                field.type = kinds.TYPE_MESSAGE if kind in _MESSAGES else kinds.TYPE_ENUM
+        for number, name, kind, many in fields:
+            label = kinds.LABEL_REPEATED if many else kinds.LABEL_OPTIONAL
+            field = made.field.add(name=name, number=number, label=label)
+            if kind in FIELDS or kind == "DataType":
+                field.type = kinds.TYPE_MESSAGE if kind in FIELDS else kinds.TYPE_ENUM
                 field.type_name = f".{PACKAGE}.{kind}"
             else:
                 field.type = getattr(kinds, f"TYPE_{kind.upper()}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import errors
-from ..graph import Graph
+from ..graph import Graph, refuse_loop
 from . import messages
 from .attrs import write_attrs
 from .files import in_text, write
@@ -37,6 +37,7 @@ def _proto(graph: Graph, output_shapes: bool) -> Any:
     proto.versions.producer = PRODUCER
     size = 0
     for node in graph:
+        refuse_loop(node, "a GraphDef")
         made = proto.node.add(name=node.name, op=node.op.name)
         made.input.extend(
             [i.node.name if not i.index else f"{i.node.name}:{i.index}" for i in node.inputs]
