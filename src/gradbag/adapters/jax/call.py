@@ -71,14 +71,19 @@ class Call:
         return self.op.is_linear_without(self.absent, self.inputs)
 
     @cached_property
+    def output_args(self) -> tuple[Arg, ...]:
+        """The declaration of each output."""
+        return self.op.flat_outputs(self.op.output_count(self.inputs, dict(self.attrs)))
+
+    @cached_property
     def moving(self) -> tuple[int, ...]:
         """The outputs that move with them."""
-        return tuple(p for p, a in enumerate(self.op.outputs) if a.name in self.op.differentiable_outputs)
+        return tuple(p for p, a in enumerate(self.output_args) if a.name in self.op.differentiable_outputs)
 
     @cached_property
     def resting(self) -> tuple[int, ...]:
         """The other outputs, with the count of a call that is filled up, which comes last."""
-        outputs = len(self.op.outputs) + (self.fill_value is not None)
+        outputs = len(self.output_args) + (self.fill_value is not None)
         return tuple(p for p in range(outputs) if p not in self.moving)
 
     @cached_property
@@ -117,8 +122,8 @@ class Call:
         )
         sizes.update(zip(self.op.counted_words, self.counted, strict=True))
         bound = self.op.resolve_types(names)
-        shapes: list[Any] = [arg.dims.shape(sizes) for arg in self.op.outputs]
-        found = [(shape, bound.get(arg.dtype, arg.dtype)) for shape, arg in zip(shapes, self.op.outputs, strict=True)]
+        shapes: list[Any] = [arg.dims.shape(sizes) for arg in self.output_args]
+        found = list(zip(shapes, self.op.output_types(self.output_args, bound, names), strict=True))
         return [*changed, *found] if self.fill_value is None else [*found, ((), "int32")]
 
     def outlines(self, free: Sequence[Any]) -> list[Any]:
@@ -128,7 +133,7 @@ class Call:
     def padding(self) -> list[int]:
         """What fills each output up: zeros where the op is linear, else the caller's value."""
         fill = self.fill_value or 0
-        return [0 if place in self.moving else fill for place in range(len(self.op.outputs))]
+        return [0 if place in self.moving else fill for place in range(len(self.output_args))]
 
 
 def _integer(op: Op, arg: Arg) -> str:

@@ -70,7 +70,7 @@ def _named(op: Op, outputs: Sequence[Any]) -> Any:
     """The answer of a raw op; of one that updates inputs, their new values and then its outputs."""
     if op.updates:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
-    return outputs[0] if op.result is None else op.result._make(outputs)
+    return op.answer(outputs)
 
 
 # ------------------------------------------------------------------ what is known while JAX traces
@@ -147,9 +147,17 @@ def _ruled(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[st
     shapes = [None if value is None else tuple(value.shape) for value in call.complete(free)]
     contents = [None if value is _unknown else value for value in given]
     outline = call.op.infer(shapes, call.names(free), contents, attrs)
-    if any(shape is None or None in shape for shape, _ in outline):
+    if not any(shape is None or None in shape for shape, _ in outline):
+        return tuple(outline)
+    if call.op.kernel is None:  # which alone counts
         raise size_not_known(call.op)
-    return tuple(outline)
+    # The rest only the data tells, as far as that is known.
+    sizes: Any = dict(zip(call.op.counted_words, _counted(call, free, given, attrs), strict=True))
+    found = [
+        arg.dims.shape(sizes) if shape is None or None in shape else shape
+        for arg, (shape, _) in zip(call.op.outputs, outline, strict=True)
+    ]
+    return tuple((shape, name) for shape, (_, name) in zip(found, outline, strict=True))
 
 
 def _counted(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -168,7 +176,7 @@ def _counted(call: Call, free: Sequence[Any], given: Sequence[Any], attrs: dict[
     if ruled and all(isinstance(size, int) for size in ruled.values()):
         return tuple(ruled[word] for word in op.counted_words)
     sizes: Any = {}
-    for arg, array in zip(op.outputs, eager.quick_run(op, given, attrs), strict=True):
+    for arg, array in zip(op.outputs, eager.quick_run(op, given, attrs), strict=True):  # no lists: they have a rule
         arg.dims.bind(array.shape, sizes)
     return tuple(sizes[word] for word in op.counted_words)
 
@@ -179,6 +187,9 @@ class _UnknownError(Exception):
 
 class _Unknown:
     def __getattr__(self, name: str) -> Any:
+        raise _UnknownError
+
+    def __len__(self) -> int:
         raise _UnknownError
 
 

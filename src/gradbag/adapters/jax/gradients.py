@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ...gradients import Ops, Shaped
 from ...row_grad import RowGrad
@@ -47,6 +48,15 @@ class JaxOps(Ops):
 
     def ones(self, count: int) -> Any:
         return jnp.ones(count, jnp.int8)
+
+    def constant(self, array: Any) -> Any:
+        return jnp.asarray(array)
+
+    def split(self, values: Any, lengths: Any, count: int) -> list[Any]:
+        if compat.known(lengths) is None:
+            raise SizeNotKnownError("how long the pieces are is not known while JAX traces")
+        ends = np.cumsum(np.asarray(compat.known(lengths))).tolist()
+        return [values[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
     def nonzero(self, marks: Any) -> Any:
         if compat.known(marks) is None:

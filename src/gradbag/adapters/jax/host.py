@@ -60,17 +60,17 @@ def push(call: Call, free: Sequence[Any]) -> list[Array]:
 def pull(call: Call, free: Sequence[Any], resting: Sequence[Any], cotangents: Sequence[Any]) -> list[Array]:
     """The cotangents of the linear inputs, of which `free` has the outlines only, by the op's rule in NumPy."""
     op = call.op
-    y: list[Any] = [None] * len(op.outputs)
-    g: list[Any] = [None] * len(op.outputs)
+    y: list[Any] = [None] * len(call.output_args)
+    g: list[Any] = [None] * len(call.output_args)
     for place, value in zip(call.resting, resting, strict=True):
         if place < len(y):
-            y[place] = _declared(value, op.outputs[place].dtype)
+            y[place] = _declared(value, call.output_args[place].dtype)
     for place, value in zip(call.moving, cotangents, strict=True):
         g[place] = np.asarray(value)
     if call.fill_value is not None:
         # What was filled up is constant, and no rule has heard of it.
         count, word = int(resting[-1]), op.counted_words[0]
-        for place, arg in enumerate(op.outputs):
+        for place, arg in enumerate(call.output_args):
             for found in (y, g):
                 if found[place] is not None and word in arg.dims.words:
                     axis = arg.dims.words.index(word)

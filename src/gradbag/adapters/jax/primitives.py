@@ -130,7 +130,7 @@ class OpPrimitives:
     ) -> list[Any]:
         outlines = [_outline(value) if k in places else value for k, value in enumerate(free)]
         if call.fill_value is None:
-            outputs: list[Any] = [None] * len(self.op.outputs)
+            outputs: list[Any] = [None] * len(call.output_args)
             for kind, found in ((call.resting, resting), (call.moving, map(_outline, cotangents))):
                 for place, value in zip(kind, found, strict=True):
                     outputs[place] = value

@@ -1,0 +1,1 @@
+"""The recommender with its table spread over processes."""
