@@ -36,3 +36,12 @@ def trace_for_torch(op: Any, given: dict[str, Any]) -> Any:
     from .torch import trace
 
     return trace(op, given)
+
+
+def sparse_of_torch(value: Any) -> Any:
+    """How to take apart and make sparse tensors of PyTorch, if the value is one; else None."""
+    if type(value).__module__.partition(".")[0] != "torch":
+        return None
+    from .torch import sparse
+
+    return sparse if sparse.is_sparse(value) else None

@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from ... import arguments, eager, errors
 from ...spec import Op
-from . import compat, tape, views
+from . import compat, nodes, own_ops, tape, views
 from .gradients import tensor_ops
+from .taking_over import taken
 
 _TENSORS = (tf.Tensor, tf.Variable, tf.IndexedSlices, compat.AnyTensor)
 
@@ -27,9 +28,7 @@ def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
         outputs = _update(op, values, attrs)
     else:
         outputs = _answered(op, [_as_tensor(v) for v in values], attrs)
-    if op.result is None:
-        return outputs[0] if outputs else None
-    return op.result._make(outputs)
+    return op.answer(outputs)
 
 
 def _as_tensor(value: Any) -> Any:
@@ -37,6 +36,10 @@ def _as_tensor(value: Any) -> Any:
 
 
 def _answered(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    if op.name in taken or own_ops.PREFIX + op.name in own_ops.defined:
+        tensors = _all_tensors(op, values)
+        if nodes.serves(op, tensors):
+            return nodes.answer(op, tensors, attrs)
     return (_run_eagerly if tf.executing_eagerly() else _add_node)(op, values, attrs)
 
 

@@ -42,6 +42,15 @@ class TensorOps(Ops):
     def call(self, op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
         return self.interpret(op, values, attrs)
 
+    def rows(self, value: Any) -> Any:
+        shape = tf.TensorShape(value.shape)
+        count = shape.as_list()[0] if shape.rank else None  # shape[0] is a Dimension if v2 behaviour is disabled
+        return Rows(value) if count is None else count
+
+    def known_shape(self, value: Any) -> tuple[int, ...] | None:
+        shape = tf.TensorShape(value.shape)
+        return tuple(shape.as_list()) if shape.is_fully_defined() else None
+
     def counted(self, rows: Rows, dtype: str) -> Any:
         return tf.shape(rows.of, out_type=tf.as_dtype(dtype))[0]
 

@@ -9,6 +9,7 @@ import torch
 
 from ... import errors
 from ...spec import Op
+from .steps import flat, grouped
 
 
 def batched(op: Op, overload: Any) -> Callable[..., Any]:
@@ -18,13 +19,13 @@ def batched(op: Op, overload: Any) -> Callable[..., Any]:
         if not info.batch_size:
             raise errors.unfit(op.name, op.input_names[0], "at least one call to be batched", "none")
         answers = [
-            overload(*[_picked(v, d, number) for v, d in zip(values, in_dims, strict=True)])
+            flat(op, overload(*[_picked(v, d, number) for v, d in zip(values, in_dims, strict=True)]))
             for number in range(info.batch_size)
         ]
-        if op.result is None:
+        if op.result is None and not op.output_lists:
             return _stacked(op, 0, answers), 0
         stacks = tuple(_stacked(op, p, column) for p, column in enumerate(zip(*answers, strict=True)))
-        return stacks, (0,) * len(stacks)
+        return grouped(op, stacks), grouped(op, (0,) * len(stacks))
 
     return rule
 
@@ -40,7 +41,7 @@ def _stacked(op: Op, place: int, answers: Any) -> torch.Tensor:
     shapes = {tuple(a.shape) for a in answers}
     if len(shapes) > 1:
         one, other = sorted(shapes)[:2]
-        name = op.outputs[place].name
+        name = op.flat_outputs(place + 1)[place].name
         raise errors.InvalidArgumentError(
             f"{op.name}: vmap needs answers of one shape; {name} has {list(one)} and {list(other)}"
         )

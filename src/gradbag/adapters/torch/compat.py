@@ -3,6 +3,8 @@
 A test looks for each of them, so that a new version of PyTorch is judged here and not by users.
 """
 
+from typing import Any
+
 import torch
 from torch._C import (
     # Going on below the tape after recording a call: without them no op could be recorded at all.
@@ -30,6 +32,9 @@ from torch.autograd import forward_ad
 
 # One level of functorch at a time: the dispatcher, not the function, goes from level to level.
 from torch.autograd.function import _SingleLevelFunction
+
+# Which sizes depend on data: without it, gradients of tables of such sizes could not be compiled.
+from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 
 USUAL_KEYS = _dispatch_tls_local_include_set()  # without modes, transformations and tracers
 
@@ -87,9 +92,17 @@ __all__ = [
     "enable_inplace_requires_grad",
     "enable_single_level_autograd_function",
     "forward_mode_is_on",
+    "has_free_unbacked_symbols",
     "has_parts_of",
     "is_known_equal",
     "is_undisturbed",
     "leaf_of",
     "with_forward_mode",
 ]
+
+
+def parts_of_tensors() -> Any:
+    """Parts of a tensor that ranks hold: without them, `torch.distributed.checkpoint` would take no rows of a rank."""
+    from torch.distributed._shard import sharded_tensor
+
+    return sharded_tensor

@@ -42,6 +42,12 @@ class TorchOps(Ops):
         each = [next(moved) if moving else None for moving in moves]
         return [self.zeros_like(y) if m is None else m.conj() for y, m in zip(outputs, each, strict=True)]
 
+    def known_shape(self, value: Any) -> tuple[int, ...] | None:
+        """Symbols become numbers, and other sizes are compiled anew; but not symbols of sizes that depend on data."""
+        if any(type(size) is not int and compat.has_free_unbacked_symbols(size) for size in value.shape):
+            return None
+        return tuple(map(int, value.shape))
+
     def filler(self, shaped: Shaped) -> torch.Tensor:
         return torch.zeros((), dtype=shaped.dtype).expand(shaped.shape)
 
@@ -51,8 +57,22 @@ class TorchOps(Ops):
     def range(self, count: Any) -> torch.Tensor:
         return torch.arange(count)
 
+    def constant(self, array: Any) -> torch.Tensor:
+        return torch.from_numpy(array)
+
     def ones(self, count: Any) -> torch.Tensor:
         return torch.ones(count, dtype=torch.int8)
+
+    def take(self, values: torch.Tensor, places: Any) -> torch.Tensor:
+        # Not the op: a tensor holds its axis, so the compiler would not know how many axes there are. And not
+        # `values[places]`, which asks a tensor that is one place for its number.
+        return torch.ops.aten.index(values, [torch.as_tensor(places)])
+
+    def reshaped(self, value: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
+        return value.reshape(sizes)  # which the compiler would not know either, if a tensor held them
+
+    def split(self, values: torch.Tensor, lengths: Any, count: int) -> list[torch.Tensor]:
+        return list(values.split(lengths.tolist() if isinstance(lengths, torch.Tensor) else list(lengths)))
 
     def nonzero(self, marks: torch.Tensor) -> torch.Tensor:
         return torch.nonzero(marks).squeeze(1)

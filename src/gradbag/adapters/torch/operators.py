@@ -25,6 +25,8 @@ _ATTRS = {
     "string": "str",
     "type": "str",
     "ints": "int[]",
+    "floats": "float[]",
+    "strings": "str[]",
     "shape": "int[]?",
 }
 _PLAIN = frozenset([torch.Tensor, torch.nn.Parameter])
@@ -37,7 +39,14 @@ def takes(kind: type) -> bool:
 
 def interpret(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     """Answer a raw op of which some argument is a tensor."""
-    return operator_of(op).call(values, attrs)
+    try:
+        return operator_of(op).call(values, attrs)
+    except RuntimeError:
+        # Looked for afterwards only: PyTorch has internal errors for nested tensors, and it should be told which one.
+        for arg, value in zip(op.flat_inputs(len(values)), values, strict=True):
+            if isinstance(value, torch.Tensor) and value.is_nested:
+                raise views.not_dense(op, arg, value) from None
+        raise
 
 
 def operator_of(op: Op) -> Operator:
@@ -88,22 +97,28 @@ class Operator:
             plain = all(type(v) in _PLAIN or not isinstance(v, torch.Tensor) for v in given)
         settings = () if attrs is self.op.attr_defaults else tuple(attrs.values())
         if not (plain and compat.is_undisturbed()):
-            return self._named(form.overload(*self.op.grouped(given), *settings))
+            return self._named(self._dispatched(form, given, settings))
         try:
             if steps.wants_step(given):
                 answer = form.recorded(given, settings)
             else:
                 answer = form.kernel(given, settings)
         except views.NotOnCPUError:
-            answer = form.overload(*self.op.grouped(given), *settings)
+            answer = self._dispatched(form, given, settings)
         return self._named(answer)
 
     def dispatch(self, given: Sequence[Any], attrs: dict[str, Any]) -> Any:
         form, given = self._formed(given)
-        return self._named(form.overload(*self.op.grouped(given), *attrs.values()))
+        return self._named(self._dispatched(form, given, tuple(attrs.values())))
 
     def _named(self, answer: Any) -> Any:
+        """The answer of a raw op, of flat tensors: one alone, or a tuple."""
+        if self.op.output_lists:
+            return self.op.answer(answer)
         return answer if self.op.result is None else tuple.__new__(self.op.result, answer)
+
+    def _dispatched(self, form: Form, given: Sequence[Any], settings: Sequence[Any]) -> Any:
+        return steps.flat(self.op, form.overload(*self.op.grouped(given), *settings))
 
     def _formed(self, given: Sequence[Any]) -> tuple[Form, Sequence[Any]]:
         if all(isinstance(value, torch.Tensor) for value in given):
@@ -122,7 +137,11 @@ class Form:
         self.overload = getattr(getattr(torch.ops.gradbag, op.python_name), "sizes" if by_size else "default")
         self.kernel = _kernel(op, by_size)
         count = len(op.inputs)
-        _LIBRARY.impl(full, lambda *given: self.kernel(op.flat(given[:count]), given[count:]), "CPU")
+
+        def on_cpu(*given: Any) -> Any:
+            return steps.grouped(op, self.kernel(op.flat(given[:count]), given[count:]))
+
+        _LIBRARY.impl(full, on_cpu, "CPU")
         _LIBRARY.impl(full, _refusal(op), "CompositeExplicitAutograd")
         torch.library.register_fake(f"gradbag::{full}", _outline(op), lib=_LIBRARY)
         if op.updates:
@@ -151,13 +170,14 @@ def _schema(op: Op, by_size: bool) -> str:
         if attr.kind not in _ATTRS:
             raise errors.UnsupportedTypeError(f"{op.name}: PyTorch has no {attr.kind} for the attribute {attr.name}")
         default = f'"{attr.default}"' if isinstance(attr.default, str) else attr.default
+        default = list(default) if isinstance(default, tuple) else default
         inputs.append(f"{_ATTRS[attr.kind]} {attr.name}" + ("" if attr.name in op.required_attrs else f"={default}"))
-    outputs = ", ".join(["Tensor"] * len(op.outputs))
+    outputs = ", ".join("Tensor[]" if arg.many else "Tensor" for arg in op.outputs)
     return f"({', '.join(inputs)}) -> {outputs if len(op.outputs) == 1 else f'({outputs})'}"
 
 
 def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-    """The op on the tensors' own memory, of flat inputs and attributes."""
+    """The op on the tensors' own memory, of flat inputs and attributes; flat outputs are a tuple, but one alone."""
     names, defaults = list(op.attr_defaults), op.attr_defaults
 
     @cache
@@ -182,15 +202,18 @@ def _kernel(op: Op, by_size: bool) -> Callable[[Sequence[Any], Sequence[Any]], A
                 arrays[place] = views.to_array(op, op.flat_inputs(len(arrays))[place], value)
         for place, dtype in vectors:
             arrays[place] = np.array(arrays[place], dtype)
-        attrs = {**defaults, **dict(zip(names, settings, strict=False))} if settings else defaults
+        attrs = defaults
+        if settings:  # of which the dispatcher has made lists where they were tuples
+            given_attrs = [tuple(value) if type(value) is list else value for value in settings]
+            attrs = {**defaults, **dict(zip(names, given_attrs, strict=False))}
         answer = eager.shortcut(op, arrays, attrs)
         if answer is NotImplemented:
             answer = eager.answer(op, arrays, attrs)
         for place in written:
             torch.autograd.graph.increment_version(given[place])
-        if op.result is None:
+        if op.result is None and not op.output_lists:
             return None if answer is None else views.to_tensor(answer)
-        return tuple([views.to_tensor(a) for a in answer])
+        return tuple([views.to_tensor(a) for a in (op.flat_answer(answer) if op.output_lists else answer)])
 
     return kernel
 
@@ -212,9 +235,9 @@ def _outline(op: Op) -> Callable[..., Any]:
     def outline(*given: Any) -> Any:
         attrs = {**op.attr_defaults, **dict(zip(op.attr_defaults, given[count:], strict=False))}
         outputs = shapes.outlines(op, op.flat(given[:count]), attrs)
-        if op.result is None:
+        if op.result is None and not op.output_lists:
             return outputs[0] if outputs else None
-        return tuple(outputs)
+        return steps.grouped(op, tuple(outputs))
 
     return outline
 
@@ -242,6 +265,6 @@ def _unrecorded(op: Op, form: Form) -> Callable[..., Any]:
 
 ops = gradients.TorchOps(interpret)
 _operators: dict[Op, Operator] = {}
-for _op in registry.loaded():
+for _op in registry:  # all of them: a program that was exported elsewhere asks for any
     if _op.kernel is not None:
         operator_of(_op)

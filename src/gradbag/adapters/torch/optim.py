@@ -47,6 +47,15 @@ def run(optimizer: Optimizer, table: torch.Tensor, state: dict[str, Any], entrie
     _told(table, state, seen)
 
 
+def run_many(optimizer: Optimizer, tables: Any, states: Any, entries: Entries) -> None:
+    seen = [_seen(entries.op, state) for state in states]
+    inputs = {name: _array(entries.op, name, value) for name, value in entries.inputs.items()}
+    memory = [_array(entries.op, "tables", table) for table in tables]
+    arrays.run_many(optimizer, memory, seen, entries._replace(inputs=inputs, rows=inputs["ids"]))
+    for table, state, new in zip(tables, states, seen, strict=True):
+        _told(table, state, new)
+
+
 def catch_up(optimizer: Optimizer, table: torch.Tensor, state: dict[str, Any], rows: Any, step: int) -> None:
     seen = _seen("RowDecay", state)
     arrays.catch_up(optimizer, _array("RowDecay", "table", table), seen, _array("RowDecay", "indices", rows), step)

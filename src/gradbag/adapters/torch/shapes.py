@@ -31,12 +31,10 @@ def outlines(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> list[torch
         if any(shape is None for shape, _ in found):
             raise errors.UnsupportedTypeError(f"{op.name}: the number of axes depends on values, not known yet")
         return [like.new_empty([_counted(n) for n in shape or ()], dtype=DTYPES[name]) for shape, name in found]
-    bound = op.resolve_types(names)
-    wanted = _laid_out(op, values, shapes)
-    return [
-        like.new_empty(shape, dtype=DTYPES[bound.get(arg.dtype, arg.dtype)])
-        for arg, shape in zip(op.outputs, wanted, strict=True)
-    ]
+    outputs = op.flat_outputs(op.output_count(len(values), attrs))
+    types = op.output_types(outputs, op.resolve_types(names, attrs), names)
+    wanted = dict(zip([arg.name for arg in op.outputs], _laid_out(op, values, shapes), strict=True))
+    return [like.new_empty(wanted[arg.name], dtype=DTYPES[name]) for arg, name in zip(outputs, types, strict=True)]
 
 
 def _shape_of(value: Any) -> tuple[Any, ...]:

@@ -25,21 +25,34 @@ def recorded(op: Op, overload: Any, step: Any) -> Callable[..., Any]:
     count = len(op.inputs)
 
     def answer(keyset: Any, *values: Any) -> Any:
-        flat = op.flat(values[:count])
-        if wants_step(flat):
+        given = op.flat(values[:count])
+        if wants_step(given):
             if not compat._are_functorch_transforms_active():
-                return step.apply(keyset, len(flat), *flat, *values[count:])
+                return grouped(op, step.apply(keyset, len(given), *given, *values[count:]))
             with compat.enable_single_level_autograd_function():
-                return step.apply(keyset, len(flat), *flat, *values[count:])
+                return grouped(op, step.apply(keyset, len(given), *given, *values[count:]))
         with compat._AutoDispatchBelowAutograd():
             return overload.redispatch(keyset & compat._after_autograd_keyset, *values)
 
     return answer
 
 
-def wants_step(flat: Sequence[Any]) -> bool:
+def grouped(op: Op, answer: Any) -> Any:
+    """What an overload answers, lists as lists, of the flat tensors that a kernel gives."""
+    if not op.output_lists:
+        return answer
+    outputs = op.grouped_outputs(answer)
+    return outputs[0] if op.result is None else tuple(outputs)
+
+
+def flat(op: Op, answer: Any) -> Any:
+    """The opposite of `grouped`."""
+    return tuple(op.flat_answer(answer)) if op.output_lists else answer
+
+
+def wants_step(values: Sequence[Any]) -> bool:
     """Whether a call has to be recorded, or tangents go with it."""
-    return compat.forward_mode_is_on() or (torch.is_grad_enabled() and compat._any_requires_grad(*flat))
+    return compat.forward_mode_is_on() or (torch.is_grad_enabled() and compat._any_requires_grad(*values))
 
 
 class Keeping:
@@ -48,16 +61,16 @@ class Keeping:
     Places count the flat inputs first and then the outputs.
     """
 
-    def __init__(self, op: Op, inputs: int, absent: tuple[int, ...], by_size: bool) -> None:
+    def __init__(self, op: Op, inputs: int, absent: tuple[int, ...], outputs: int, by_size: bool) -> None:
         args = op.flat_inputs(inputs)
         self.inputs, light = inputs, op.is_linear_without(absent, inputs)
-        self.carries = [a.name in op.differentiable_outputs for a in op.outputs]
+        self.carries = [a.name in op.differentiable_outputs for a in op.flat_outputs(outputs)]
         linear = [arg.name in op.linear and place not in absent for place, arg in enumerate(args)]
         self.shapes = [place for place, flag in enumerate((*linear, *self.carries)) if light and flag]
         self.sizes = op.flat_held(inputs) if by_size else []
         given = [place for place in range(inputs) if place not in absent and place not in self.sizes]
         self.edges = {place: edge for edge, place in enumerate(given)}  # of the tape, which knows tensors alone
-        everything = range(inputs + len(op.outputs))
+        everything = range(inputs + outputs)
         self.tensors = [place for place in everything if place not in self.shapes and place not in self.sizes]
         self.fixed = [place for place, flag in enumerate(self.carries) if not flag]
         kept = [*self.tensors, *self.shapes, *self.sizes]
@@ -90,7 +103,7 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
     inputs there are; these; and the attributes.
     """
     names, defaults = list(op.attr_defaults), list(op.attr_defaults.values())
-    keeping = lru_cache(maxsize=64)(lambda inputs, absent: Keeping(op, inputs, absent, by_size))
+    keeping = lru_cache(maxsize=64)(lambda inputs, absent, outputs: Keeping(op, inputs, absent, outputs, by_size))
 
     def named(attrs: Sequence[Any]) -> dict[str, Any]:
         return dict(zip(names, (*attrs, *defaults[len(attrs) :]), strict=True))
@@ -101,7 +114,8 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
             inputs, attrs = values[:count], values[count:]
             answer = kernel(inputs, attrs) if keyset is None else _below(op, overload, keyset, inputs, attrs)
             absent = tuple([p for p, v in enumerate(inputs) if v is None]) if op.optional_names else ()
-            keeping(count, absent).keep(ctx, inputs, (answer,) if op.result is None else answer, attrs)
+            outputs = answer if isinstance(answer, tuple) else (answer,)
+            keeping(count, absent, len(outputs)).keep(ctx, inputs, outputs, attrs)
             return answer
 
         @staticmethod
@@ -115,7 +129,7 @@ def step_of(op: Op, by_size: bool, overload: Any, kernel: Callable[..., Any], op
         def jvp(ctx: Any, _: Any, __: Any, *tangents: Any) -> Any:
             inputs, outputs = ctx.keeping.restored(ctx)
             moved = push(ops, op, inputs, outputs, tangents[: len(inputs)], named(ctx.attrs))
-            if op.result is None:
+            if op.result is None and not op.output_lists:
                 return moved[0]
             return tuple(y if carries else None for carries, y in zip(ctx.keeping.carries, moved, strict=True))
 
@@ -158,7 +172,7 @@ def _below(op: Op, overload: Any, keyset: Any, inputs: Sequence[Any], attrs: Seq
     values = (*op.grouped(inputs), *attrs)
     with compat._AutoDispatchBelowAutograd():
         if not compat._are_functorch_transforms_active():
-            return overload.redispatch(keyset & compat._after_autograd_keyset, *values)
+            return flat(op, overload.redispatch(keyset & compat._after_autograd_keyset, *values))
         # Next comes an outer transformation, which has to see what it differentiates.
         with torch.enable_grad(), compat.with_forward_mode():  # type: ignore[attr-defined]
-            return overload.redispatch(keyset & compat._after_autograd_keyset, *values)
+            return flat(op, overload.redispatch(keyset & compat._after_autograd_keyset, *values))

@@ -16,7 +16,7 @@ from . import views
 def completed(op: Op, values: Sequence[Any]) -> tuple[bool, list[Any]]:
     """Tensors in place of everything else; whether the inputs that hold sizes are sizes, all of them."""
     values, held = list(values), op.flat_held(len(values))
-    args = op.flat_inputs(len(values))
+    args = op.declared_inputs(len(values))  # the compiler cannot follow `flat_inputs`, which has a cache
     by_size = bool(held) and not any(isinstance(values[place], torch.Tensor) for place in held)
     if by_size:
         for place in held:

@@ -42,7 +42,7 @@ def to_array(op: Op, arg: Arg, tensor: torch.Tensor) -> Array:
 
 
 def not_dense(op: Op, arg: Arg, tensor: torch.Tensor) -> errors.UnsupportedTypeError:
-    kind = str(tensor.layout).removeprefix("torch.")
+    kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
     return errors.wrong_type(op.name, arg.name, ["a dense tensor on the CPU"], f"a {kind} one on {tensor.device}")
 
 
