@@ -36,8 +36,9 @@ def swapped(values: Sequence[Array], place: int, unit: int, records: bool) -> It
 def _records(value: Array, unit: int) -> list[Any]:
     old = value[unit]
     near = [value[k] for k in (unit + 1, unit - 1) if 0 <= k < len(value)]
-    last = [np.concatenate([old[:-1], old[-1:] + step]) for step in (1, -1)] if old.ndim else []
-    return [old + 1, old - 1, *near, *last, value.min(0), value.max(0)]
+    with np.errstate(all="ignore"):
+        last = [np.concatenate([old[:-1], old[-1:] + step]) for step in (1, -1)] if old.ndim else []
+        return [old + 1, old - 1, *near, *last, value.min(0), value.max(0)]
 
 
 def _entries(values: Sequence[Array], value: Array, unit: int) -> list[Any]:
@@ -46,7 +47,11 @@ def _entries(values: Sequence[Array], value: Array, unit: int) -> list[Any]:
         return [b"another word", b""]
     if value.dtype.kind == "b":
         return [not old]
-    beside = [v.reshape(-1)[unit] for v in values if v.shape == value.shape and v is not value]
+    beside = [
+        v.reshape(-1)[unit]
+        for v in values
+        if v.shape == value.shape and v is not value and np.can_cast(v.dtype, value.dtype, "same_kind")
+    ]
     numbers = [v for v in values if v.dtype.kind in "iuf" and v.size and v.dtype.kind == value.dtype.kind]
     low = min([v.min() for v in numbers], default=old)
     high = max([v.max() for v in numbers], default=old)

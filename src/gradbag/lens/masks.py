@@ -47,7 +47,9 @@ def changes(
             padding = np.zeros((len(old) - len(new), *old.shape[1:]), old.dtype)
             found.append(_unequal(old, np.concatenate([new, padding])))
         else:
-            beside = (k for k, a in enumerate(declared) if a.dims.terms[:1] == first and before[k].dtype.kind in "iub")
+            alike = (k for k, a in enumerate(declared) if a.dims.terms[:1] == first and before[k].dtype.kind in "iub")
+            # Members of a list may share a word, but not a length.
+            beside = (k for k in alike if (len(before[k]), len(after[k])) == (len(old), len(new)))
             labels = next(beside, index)
             found.append(_realigned(old, new, before[labels], after[labels]))
     return found

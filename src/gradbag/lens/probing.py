@@ -87,7 +87,7 @@ class Probe:
                 name = f"{self.declared.node.name}.{self.declared.args[self.place].name}"
                 self.budget.unfinished = self.budget.unfinished or f"only the first entries of {name} were followed"
                 return
-            tried = [changes(self.trials.op.outputs, self.before, after) for after in self._alternatives(unit)]
+            tried = [changes(self.trials.output_args, self.before, after) for after in self._alternatives(unit)]
             yield unit, [self._judged(unit, k, [masks[k] for masks in tried], mask) for k, mask in enumerate(gone)]
 
     def _alternatives(self, unit: int) -> Iterator[list[Array]]:
@@ -108,7 +108,7 @@ class Probe:
 
     def _left_out(self, start: int, end: int) -> Masks:
         """What changes when records are left out, of the outputs that are no list of the same records."""
-        args, outputs = self.declared.args, self.trials.op.outputs
+        args, outputs = self.declared.args, self.trials.output_args
         cut = {place for place, arg in enumerate(args) if arg.dims.terms[:1] == (self.record,)}
         apart = [arg.dims.terms[:1] != (self.record,) for arg in outputs]
         values = [np.delete(v, slice(start, end), 0) if p in cut else v for p, v in enumerate(self.values)]
@@ -123,7 +123,7 @@ class Probe:
         if not tried and gone is None:
             # Nothing else may stand there; then the declaration speaks: rows of the same name belong together.
             output = self.trials.outputs[index]
-            first = self.trials.op.outputs[index].dims.terms[:1]
+            first = self.trials.output_args[index].dims.terms[:1]
             if not self.record or first != (self.record,) or unit >= len(output):
                 return None
             mask = np.zeros(output.shape, bool)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes, raw_ops
 from ..graph.graph import Node
+from ..spec import Arg
 from .declared import FOLLOWED, PROBLEMS, Declared
 from .masks import Array
 
@@ -38,7 +39,12 @@ class Trials:
                 answer = raw_ops.apply(self.op, self.node.flat(values), self.attrs)
         except PROBLEMS:
             return None
-        return [np.asarray(one) for one in (answer if self.op.result is not None else [answer])]
+        return [np.asarray(one) for one in self.op.flat_answer(answer)]
+
+    @property
+    def output_args(self) -> Sequence[Arg]:
+        """The declaration of each output."""
+        return self.op.flat_outputs(len(self.outputs))
 
     # ------------------------------------------------------------------ points
     @cached_property

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..graph.graph import Graph, Node, Output
+from ..graph.graph import Node, Output
 from ..page.drawing import Drawn
+from ..page.links import links, split
 from ..page.model import Page
 from .call import Call
 from .masks import Array, Mask, Masks, either, lit_rows
 from .probing import Budget
+from .terms import terms_of
 
 MOST_CALLS = 20_000
 MOST_SECONDS = 2.0
@@ -23,27 +25,41 @@ MOST_ELEMENTS = 4_000_000  # of a value that is followed
 
 
 def look(
-    page: Page, drawn: Drawn, values: Mapping[str, Sequence[Array]], node: str, port: str, index: Sequence[int]
+    page: Page,
+    drawn: Drawn,
+    values: Mapping[str, Sequence[Array]],
+    node: str,
+    port: str,
+    index: Sequence[int],
+    cell: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """What belongs to a row, or to an entry, of an output or an input of a node.
 
     `values` has what each node gave in the last run, by name, in the order of its outputs; literals need not be there.
-    `index` is a row, or one number for each axis; empty, it means the whole value.
+    `index` is a row, or one number for each axis; empty, it means the whole value. `cell` is an entry of which the sum
+    is told.
     """
-    return Lens(page, drawn.graph, values).look(node, port, index)
+    lens = Lens(page, drawn, values)
+    found = lens.look(node, port, index)
+    told = drawn.graph.node(node)
+    found["sum"] = (
+        None if cell is None or port in told.ports else terms_of(values, lens.parts, told.output(port), list(cell))
+    )
+    return found
 
 
 class Lens:
     """What has lit up so far, by "node.port": which entries (`marks`), and in what order they were `met` on the way."""
 
-    def __init__(self, page: Page, graph: Graph, values: Mapping[str, Sequence[Array]]) -> None:
-        self.page, self.graph, self.values = page, graph, values
+    def __init__(self, page: Page, drawn: Drawn, values: Mapping[str, Sequence[Array]]) -> None:
+        self.page, self.graph, self.values = page, drawn.graph, values
+        self.parts = {part.name: name for name, parts in drawn.parts.items() for part in parts}
         self.budget = Budget(MOST_CALLS, MOST_SECONDS)
         self.marks: dict[str, Mask] = {}
         self.met: dict[str, dict[str, None]] = {"feeds": {}, "fed": {}, "wires": {}}
         self.partial = ""
         self.readers: dict[Node, list[Node]] = defaultdict(list)
-        for node in graph:
+        for node in self.graph:
             for source in dict.fromkeys(output.node for output in node.inputs):
                 self.readers[source].append(node)
 
@@ -76,6 +92,14 @@ class Lens:
             if len(rows) > MOST_ROWS:
                 self._leave(f"only the first {MOST_ROWS:,} rows of {name} are marked")
             marks[name] = rows[:MOST_ROWS]
+        for way in ("feeds", "fed"):  # what a gradient is made of lights up in it, and is not spoken of
+            for name in [name for name in self.met[way] if name.rpartition(".")[0] in self.parts]:
+                del self.met[way][name]
+        for gradient in {self.parts[node] for name in marks if (node := name.rpartition(".")[0]) in self.parts}:
+            for port, source in links(self.page.nodes[gradient]):
+                name, wanted = split(self.page.nodes, source)
+                if (wanted and source in marks) or (not wanted and any(one.startswith(f"{name}.") for one in marks)):
+                    self.met["wires"][f"{gradient}.{port}"] = None
         return {"marks": marks, **{way: list(names) for way, names in self.met.items()}, "partial": self.partial}
 
     # ------------------------------------------------------------------ walking

@@ -32,17 +32,19 @@ class Checker:
             "fits": self.fits,
             "layout": self.layout,
             "differentiate": self.differentiate,
+            "restate": self.restate,
             "differentiable": self.differentiable,
             "export": self.export,
             "open": self.open,
             "text": lambda m: messages.Text(text=pages.text(page_in(m))),
             "document": self.document,
             "prepare": self.prepare,
+            "capture": self.capture,
         }
 
     def _draw(self, message: dict[str, Any]) -> tuple[pages.Page, messages.Check, Drawn]:
         page, name = page_in(message), str(message["path"])
-        found, drawn = checking.checked(page, self._drawn.pop(name, None))
+        found, drawn = checking.checked(page, self._drawn.pop(name, None), message.get("open") or ())
         self._drawn[name] = drawn
         if len(self._drawn) > MOST_DRAWN:
             self._drawn.popitem(last=False)
@@ -71,7 +73,14 @@ class Checker:
     def differentiate(self, message: dict[str, Any]) -> messages.Differentiated:
         from .services import differentiating
 
-        return differentiating.differentiate(page_in(message), message["output"], message["inputs"])
+        inputs, ports = message.get("inputs") or (), message.get("ports") or ()
+        return differentiating.differentiate(page_in(message), message["output"], inputs, ports)
+
+    def restate(self, message: dict[str, Any]) -> messages.Differentiated:
+        from .services import restating
+
+        page, _, drawn = self._draw(message)
+        return restating.restate(page, drawn)
 
     # ------------------------------------------------------------------ files
     def export(self, message: dict[str, Any]) -> Parts:
@@ -95,6 +104,11 @@ class Checker:
         return Parts(
             text=pages.text(page).encode(), data=files, page=json_bytes(page.document), nodes=outline(page.nodes)
         )
+
+    def capture(self, message: dict[str, Any]) -> messages.Captured:
+        from .services import captures
+
+        return captures.captured(message["content"], message["name"], message["step"])
 
 
 def page_in(message: dict[str, Any]) -> pages.Page:

@@ -24,7 +24,13 @@ from .answers import Refused
 from .limits import Limits
 from .messages import FileInfo
 
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
+
 SUFFIX = ".page.json"
+CAPTURE = ".gbcap"
 EXAMPLE = "example:"
 EXAMPLES = Path(__file__).parent.parent / "examples"
 OWN = ".gradbag"
@@ -100,11 +106,11 @@ class Folder:
         finally:
             os.close(at)
 
-    def read(self, path: str) -> bytes:
-        """The bytes of a page, or of an example."""
+    def read(self, path: str, suffix: str = SUFFIX) -> bytes:
+        """The bytes of a page, of an example, or of another file that ends so."""
         if path.startswith(EXAMPLE):
             return self._example(path)
-        *folders, name = checked_name(path).split("/")
+        *folders, name = checked_name(path, suffix).split("/")
         try:
             with self.inside(tuple(folders)) as at:
                 return self._read_in(at, name)
@@ -133,14 +139,17 @@ class Folder:
         """Where the data files of a page lie."""
         if path and path.startswith(EXAMPLE):
             return EXAMPLES
-        parts = path.split("/")[:-1] if path and path.endswith(SUFFIX) else []
-        return self.root.joinpath(*parts)
+        parts = checked_name(path).split("/")[:-1] if path and path.endswith(SUFFIX) else []
+        home = self.root.joinpath(*parts)
+        if Path(os.path.realpath(home)) != home:
+            raise Refused(403, "name", "A part of this path is a link, which is not followed.")
+        return home
 
     # ------------------------------------------------------------------ writing
     def write(self, path: str, content: bytes, data: dict[str, bytes], version: str | None, force: bool) -> str:
         """Save a page, its data files first, and give its new version; the former one is kept."""
         *folders, name = checked_name(path).split("/")
-        with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
+        with self._writing(folders) as at:
             before = self._before(at, name)
             found = None if before is None else digest(before)
             if found != (version or None) and not force:
@@ -157,6 +166,26 @@ class Folder:
                 self.keep("versions", path, before)
             data_files.write_whole_in(at, name, content)
         return digest(content)
+
+    @contextmanager
+    def _writing(self, folders: list[str]) -> Iterator[int]:
+        """A folder, open for a change that no other studio makes at the same time."""
+        with told_when_full(), self._opened_for_writing(tuple(folders)) as at, self.alone():
+            yield at
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """What is compared is still there when it is replaced, whichever process asks."""
+        if fcntl is None:
+            yield
+            return
+        with self.inside((OWN,), make=True) as own:
+            lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=own)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     @contextmanager
     def _opened_for_writing(self, folders: tuple[str, ...]) -> Iterator[int]:
@@ -196,7 +225,7 @@ class Folder:
         *others, new = checked_name(to).split("/")
         if folders != others:
             raise Refused(400, "name", "A page can be renamed only within its folder, where its data files are.")
-        with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
+        with self._writing(folders) as at:
             if self._before(at, name) is None:
                 raise Refused(404, "missing", f"There is no page {path[:80]}.")
             if self._before(at, new) is not None:
@@ -207,7 +236,7 @@ class Folder:
     def discard(self, path: str) -> None:
         """Take a page away; it is kept in the trash."""
         *folders, name = checked_name(path).split("/")
-        with told_when_full(), self._opened_for_writing(tuple(folders)) as at:
+        with self._writing(folders) as at:
             content = self._before(at, name)
             if content is None:
                 raise Refused(404, "missing", f"There is no page {path[:80]}.")
@@ -276,9 +305,18 @@ class Folder:
         self._known = seen
         return found
 
+    def captures(self) -> list[str]:
+        """The records of `gradbag.capture` beside the pages."""
+        found = []
+        for name in sorted(os.listdir(self.root)):
+            with suppress(Refused):
+                if name.endswith(CAPTURE) and not os.path.islink(self.root / name):
+                    found.append(checked_name(name, CAPTURE))
+        return found[: self.limits.pages]
+
     def state(self) -> object:
         """Something that differs when a page has come, gone or changed."""
-        return [key for _, key in self._page_files()]
+        return [key for _, key in self._page_files()], self.captures()
 
     def _page_files(self) -> Iterator[tuple[str, tuple[str, int, int, int]]]:
         count = 0

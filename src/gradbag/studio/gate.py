@@ -82,6 +82,8 @@ class Gate:
             raise Refused(431, "too-large", "The headers of the request are too long.")
         if asked.all("host") not in [[host] for host in self.hosts]:
             raise Refused(421, "host", "This address is not the studio's.")
+        if not asked.path.isprintable():  # a line end after a name would be taken for nothing
+            raise Refused(400, "name", "The address holds characters that no name has.")
         changes = asked.method not in ("GET", "HEAD")
         origins = asked.all("origin")
         if (origins or changes) and (len(origins) != 1 or origins[0] not in self.origins):

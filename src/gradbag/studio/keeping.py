@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from ..graph.graph import Node
 from ..graph.run import Held
 from ..page.checking import inspect
 from ..page.drawing import Drawn
@@ -17,6 +19,74 @@ from ..page.model import Page
 from .services import checking, values
 
 Array = np.ndarray[Any, Any]
+
+MOST_ROUNDS = 1000
+
+
+@dataclass
+class Clock:
+    """When, in rounds of all runs, values were made and variables changed: what is older than a variable is stale."""
+
+    now: int = 0
+    made: dict[str, int] = field(default_factory=dict)
+    changed: dict[str, int] = field(default_factory=dict)
+    in_order: int = 0  # how many of the page's runs, from the first on, were the last ones to run
+
+    def stale(self, drawn: Drawn, names: Iterable[str]) -> list[str]:
+        """The nodes whose values were made before a variable that they read got another value."""
+        if not self.changed:
+            return []
+        read: dict[Node, frozenset[str]] = {}
+        for node in drawn.graph:
+            # To assign, the value before is not read.
+            sources = node.inputs[1:] if node.op.state == "assign" else node.inputs
+            own = frozenset([node.name]) if node.op.state == "variable" else frozenset[str]()
+            read[node] = own.union(*(read[source.node] for source in sources))
+        return [
+            name
+            for name in names
+            if (one := drawn.graph.get(name)) is not None
+            and any(self.changed.get(variable, 0) > self.made.get(name, 0) for variable in read[one])
+        ]
+
+    def depends_on_variables(self, node: Node) -> bool:
+        waiting, seen = [node], set[Node]()
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                waiting += [source.node for source in one.inputs]
+        return any(one.op.state == "variable" for one in seen)
+
+
+@dataclass
+class Rounds:
+    """All values of the rounds of a loop, up to a number of bytes: when they are too many, every second one goes."""
+
+    limit: int = 1 << 26
+    kept: dict[int, dict[str, list[Array]]] = field(default_factory=dict)  # by round, by node
+    stride: int = 1
+    size: int = 0
+
+    def keep(self, number: int, values: Mapping[str, list[Array]]) -> None:
+        if number % self.stride:
+            return
+        self.kept[number] = dict(values)
+        self.size += _size(values)
+        while len(self.kept) > 2 and (self.size > self.limit or len(self.kept) > MOST_ROUNDS):
+            self.stride *= 2
+            for old in [old for old in self.kept if old % self.stride]:
+                self.size -= _size(self.kept.pop(old))
+
+    def keep_last(self, number: int, values: Mapping[str, list[Array]]) -> None:
+        """The last one is kept whatever its number is."""
+        if number not in self.kept:
+            self.kept[number] = dict(values)
+            self.size += _size(values)
+
+
+def _size(values: Mapping[str, list[Array]]) -> int:
+    return sum(array.nbytes + 64 for outputs in values.values() for array in outputs)
 
 
 @dataclass
@@ -28,6 +98,8 @@ class Sheet:
     keys: dict[str, str | None] = field(default_factory=dict)
     values: dict[str, list[Array]] = field(default_factory=dict)
     computed: dict[str, str | None] = field(default_factory=dict)  # the keys when the values were made
+    clock: Clock = field(default_factory=Clock)
+    rounds: Rounds = field(default_factory=Rounds)
 
     def draw(self, page: Page) -> Drawn:
         """The page as it is now; what an edit has changed is computed anew, and until then its memory is free."""

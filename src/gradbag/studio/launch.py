@@ -13,12 +13,14 @@ import threading
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 
 from ..commands import UsageError
 from .app import make_app
 from .limits import Limits
+from .protocols import EventsProtocol, http_protocol
 from .sessions import Session
 
 ADDRESS = "127.0.0.1"
@@ -31,19 +33,20 @@ def serve(
     port: int | None = None,
     *,
     browser: bool = True,
+    record: str = "",
     limits: Limits | None = None,
     state: Path | None = None,
 ) -> None:
-    """Serve a folder until Ctrl-C."""
+    """Serve a folder until Ctrl-C; the first tab shows a record of it, if one is named."""
     limits, state = limits or Limits(), state or state_folder()
     listening = listen(port)
     chosen: int = listening.getsockname()[1]
-    session = Session(chosen)
+    session = Session(chosen, folder, state)
     address = f"http://{ADDRESS}:{chosen}/"
     config = uvicorn.Config(
         make_app(folder, chosen, session, limits, state),
-        http="h11",
-        ws="websockets-sansio",
+        http=http_protocol(limits.header_seconds),
+        ws=EventsProtocol,
         ws_max_size=limits.socket_message,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=limits.headers,
@@ -55,7 +58,7 @@ def serve(
         timeout_keep_alive=30,
     )
     logging.basicConfig(level=logging.ERROR, format="gradbag studio: %(message)s")
-    door = Door(state, address, session.token, shown=browser)
+    door = Door(state, address, session.token, record, shown=browser)
     server = uvicorn.Server(config)
     signal.signal(signal.SIGTERM, _end)
     # From here on Ctrl-C is noted and not raised, since code that is starting may swallow it.
@@ -84,9 +87,9 @@ class Door:
     In an address on a command line, which is how browsers are started, everybody on this machine could read it.
     """
 
-    def __init__(self, state: Path, address: str, token: str, *, shown: bool) -> None:
+    def __init__(self, state: Path, address: str, token: str, record: str = "", *, shown: bool) -> None:
         self._file = state / f"open-{os.getpid()}.html"
-        self._target = f"{address}#token={token}"
+        self._target = f"{address}#token={token}" + (f"&capture={quote(record)}" if record else "")
         self._wanted = shown
         # A terminal is for its user's eyes; a log may be for others'.
         self.printed = self._target if sys.stdout.isatty() or not shown else address

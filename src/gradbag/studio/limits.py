@@ -16,6 +16,7 @@ class Limits:
     headers: int = 16 * 1024
     depth: int = 64  # of JSON; inside a page the reader of pages has the same
     request_seconds: float = 30.0
+    header_seconds: float = 10.0  # until a request has begun
     queued_runs: int = 4
     sockets: int = 32
     socket_message: int = 4 * MIB

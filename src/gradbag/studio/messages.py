@@ -21,7 +21,12 @@ class InputInfo(PortInfo):
     many: bool
 
 
-AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
+class OutputInfo(PortInfo):
+    many: bool
+    count: str  # the setting that tells how long a list is; "" where the lists of inputs do
+
+
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "floats", "strings", "tensor"]
 
 
 class AttrInfo(TypedDict):
@@ -42,10 +47,12 @@ class OpInfo(TypedDict):
     summary: str
     category: str
     sparse: bool
+    gradient: bool  # no op: the gradient of an output, which is written out when the page is drawn
+    fed: bool  # its value comes from a run
     differentiable: bool
     types: dict[str, list[str]]
     inputs: list[InputInfo]
-    outputs: list[PortInfo]
+    outputs: list[OutputInfo]
     attrs: list[AttrInfo]
     example: Example
     words: str
@@ -97,11 +104,25 @@ class CheckedNode(TypedDict):
     key: str | None
     inputs: dict[str, Slot]
     outputs: list[NamedSlot]
+    parts: int  # how many nodes a gradient was written out as; zero for everything else
+
+
+class Part(TypedDict):
+    """One node of what a gradient was written out as."""
+
+    name: str
+    op: str
+    key: str | None
+    inputs: dict[str, str]  # by port: "node.port", the output that it reads
+    outputs: list[NamedSlot]
+    at: Point  # column, counted from the left, and row
 
 
 class Check(TypedDict):
     problems: list[Problem]
     nodes: dict[str, CheckedNode]
+    parts: dict[str, list[Part]]  # of the gradients that are open
+    frozen: list[str]  # the nodes with gradients that were written out once and do not follow the page
 
 
 class FittingOp(TypedDict):
@@ -125,12 +146,31 @@ class Differentiated(TypedDict):
 
 
 class Choice(TypedDict):
-    name: str
+    name: str  # "node.port"
+    side: Literal["input", "output"]  # of the node: a value in a port, or an output
     reason: str
 
 
 class Differentiable(TypedDict):
     inputs: list[Choice]
+
+
+class Term(TypedDict):
+    source: str  # "node.port"
+    index: list[int]
+    coefficient: float | None
+    value: float | None
+    product: float | None
+
+
+class Sum(TypedDict):
+    """A number, and what it is the sum of; of an op that is no sum the terms are slopes."""
+
+    value: float | None
+    op: str
+    is_sum: bool
+    terms: list[Term]
+    count: int
 
 
 class Lens(TypedDict):
@@ -139,6 +179,14 @@ class Lens(TypedDict):
     fed: list[str]
     wires: list[str]
     partial: str
+    sum: Sum | None  # of the cell that was asked about
+
+
+class Difference(TypedDict):
+    gradient: float | None
+    difference: float | None
+    step: float
+    holds: bool
 
 
 class Text(TypedDict):
@@ -256,6 +304,29 @@ class Finished(TypedDict):
     ran: int
     cached: int
     mismatches: list[Mismatch]
+    judged: list[str]  # the expectations that this run was compared with
+    stale: list[str]  # the nodes whose values are older than a variable that they read
+    rounds: int  # how many rounds of a loop are kept
+
+
+class Series(TypedDict):
+    name: str  # "node.port"
+    values: list[float | None]  # for each round; None is no number
+
+
+class Rounds(TypedDict):
+    rounds: list[int]  # those that are kept
+    series: list[Series]  # of all outputs that are one number
+
+
+class NodeValues(TypedDict):
+    node: str
+    outputs: list[Value]
+
+
+class Round(TypedDict):
+    round: int
+    nodes: list[NodeValues]
 
 
 class Notice(TypedDict):
@@ -281,15 +352,28 @@ class FileInfo(TypedDict):
     problems: bool
 
 
+class Unsaved(TypedDict):
+    path: str
+    title: str
+    saved_at: str
+    blocks: list[str]  # a few of their names
+
+
 class FileList(TypedDict):
     pages: list[FileInfo]
+    captures: list[str]  # paths of records that `gradbag.capture` made
     examples: list[FileInfo]
-    recovered: list[str]
+    recovered: list[Unsaved]
 
 
 class Recovered(TypedDict):
     page: Document
     saved_at: str
+    client: str  # the tab that wrote it
+
+
+class Journaled(TypedDict):
+    beside: bool  # another tab writes this page, too: what it wrote is kept on its own
 
 
 class OpenedFile(TypedDict):
@@ -309,6 +393,57 @@ class ImportedFile(TypedDict):
     page: Document
     title: str
     notes: list[str]
+
+
+# ------------------------------------------------------------------ records of gradbag.capture
+class CapturedStep(TypedDict):
+    """One table in one step."""
+
+    step: int
+    entries: int
+    bags: int
+    empty: int
+    repeated: int
+    unique: int
+    bad_bags: int
+    gradient_rows: int
+    norm: float
+    median: float
+    largest: float
+    bad_rows: int
+
+
+class CapturedBag(TypedDict):
+    call: int
+    number: int
+    ids: list[int]
+
+
+class CapturedRow(TypedDict):
+    row: int
+    norm: float | None  # None: not finite
+    share: float | None  # of the median of all rows' norms
+    values: list[float | None]
+    times: int
+    bags: list[CapturedBag]
+
+
+class CapturedTable(TypedDict):
+    name: str
+    rows: int
+    columns: int
+    dtype: str
+    touched: int
+    strip: list[float]  # from the first row to the last: how many of each part were looked up, from 0 to 1
+    never: list[list[int]]  # first row, and row behind the last
+    steps: list[CapturedStep]
+
+
+class Captured(TypedDict):
+    count: int
+    step: int  # whose rows these are
+    tables: list[CapturedTable]
+    rows: dict[str, list[CapturedRow]]
 
 
 # ------------------------------------------------------------------ errors

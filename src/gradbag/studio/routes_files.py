@@ -13,9 +13,9 @@ from starlette.routing import Route
 
 from . import files
 from .answers import Refused, json, read
-from .files import EXAMPLE, Stale
+from .files import CAPTURE, EXAMPLE, Stale
 from .journal import Entry, checked_journal, is_untitled
-from .messages import Current, FileList, Notice, OpenedFile, Recovered, SavedFile
+from .messages import Current, FileList, Journaled, Notice, OpenedFile, Recovered, SavedFile
 from .studio import Studio, studio_of
 from .trust import nodes_of
 
@@ -25,12 +25,16 @@ class Save:
     page: msgspec.Raw
     version: str | None = None
     force: bool = False
+    client: str = ""
+    seen: str = ""
 
 
 @dataclass
 class State:
     page: msgspec.Raw
     sequence: int = 0
+    client: str = ""
+    seen: str = ""  # a former tab, whose work was recovered here
 
 
 @dataclass
@@ -41,12 +45,23 @@ class Rename:
 
 async def listing(request: Request) -> Response:
     studio = studio_of(request)
-    pages, shipped, recovered = await asyncio.gather(
+    pages, captures, shipped, recovered = await asyncio.gather(
         asyncio.to_thread(studio.folder.pages),
+        asyncio.to_thread(studio.folder.captures),
         asyncio.to_thread(files.example_pages),
-        asyncio.to_thread(studio.journal.names),
+        asyncio.to_thread(studio.journal.unsaved),
     )
-    return json(FileList(pages=pages, examples=shipped, recovered=recovered))
+    return json(FileList(pages=pages, captures=captures, examples=shipped, recovered=recovered))
+
+
+async def captured(request: Request) -> Response:
+    """What a record shows: all tables, and the largest rows of one step."""
+    studio, path = studio_of(request), request.path_params["path"]
+    step = request.query_params.get("step", "")
+    if step and not (step.isdecimal() and len(step) < 16):
+        raise Refused(400, "malformed", "step must be a whole number.")
+    content = await asyncio.to_thread(studio.folder.read, path, CAPTURE)
+    return json(await studio.checker.ask("capture", content=content, name=path, step=int(step) if step else None))
 
 
 # ------------------------------------------------------------------ one page
@@ -96,7 +111,7 @@ async def _recovered(studio: Studio, path: str, entry: Entry | None, page: bytes
         found = await studio.check("document", entry.page, None if is_untitled(path) else path)
     except Refused:
         return None
-    return None if found == page else Recovered(page=msgspec.Raw(found), saved_at=entry.saved_at)
+    return None if found == page else Recovered(page=msgspec.Raw(found), saved_at=entry.saved_at, client=entry.client)
 
 
 async def save_page(request: Request) -> Response:
@@ -115,7 +130,7 @@ async def save_page(request: Request) -> Response:
             raise await _stale(studio, path, problem.current) from None
         if own:
             await asyncio.to_thread(studio.trust.add, made["text"])
-        await asyncio.to_thread(studio.journal.drop, path)
+        await asyncio.to_thread(studio.journal.saved, path, asked.client, asked.seen)
     studio.events.tell(Notice(type="files"))
     return json(SavedFile(version=version, page=msgspec.Raw(made["page"])))
 
@@ -178,18 +193,26 @@ async def add_to_journal(request: Request) -> Response:
     _check_writable(studio, path)
     asked = await read(request, State, studio.limits.body)
     async with studio.writing:
-        await asyncio.to_thread(studio.journal.add, path, bytes(asked.page), asked.sequence)
-    return json({})
+        beside = await asyncio.to_thread(
+            studio.journal.add, path, bytes(asked.page), asked.sequence, asked.client, asked.seen
+        )
+    return json(Journaled(beside=beside))
 
 
 async def drop_journal(request: Request) -> Response:
-    studio = studio_of(request)
+    """All of it, or what one tab has written."""
+    studio, path, client = studio_of(request), request.path_params["path"], request.query_params.get("client", "")
     async with studio.writing:
-        await asyncio.to_thread(studio.journal.drop, request.path_params["path"])
+        await (
+            asyncio.to_thread(studio.journal.left, path, client)
+            if client
+            else asyncio.to_thread(studio.journal.drop, path)
+        )
     return json({})
 
 
 ROUTES = [
+    Route("/api/capture/{path:path}", captured, methods=["GET"]),
     Route("/api/files", listing, methods=["GET"]),
     Route("/api/file/{path:path}", open_page, methods=["GET"]),
     Route("/api/file/{path:path}", save_page, methods=["PUT"]),

@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .answers import Refused, attachment, json, read, too_long
+from .routes_runs import check_trusted
 from .studio import studio_of
 
 
@@ -21,6 +23,11 @@ from .studio import studio_of
 class OnPage:
     page: msgspec.Raw
     path: str | None = None
+
+
+@dataclass
+class Check(OnPage):
+    open: list[str] | None = None
 
 
 @dataclass
@@ -43,6 +50,7 @@ class Differentiable(OnPage):
 @dataclass
 class Differentiate(Differentiable):
     inputs: list[str] | None = None
+    ports: list[str] | None = None
 
 
 @dataclass
@@ -64,7 +72,9 @@ def question(kind: str, wanted: type) -> Any:
     async def answer(request: Request) -> Response:
         studio = studio_of(request)
         asked = await read(request, wanted, studio.limits.body)
-        fields = {name: value for name, value in vars(asked).items() if name not in ("page", "path")}
+        # Not by `vars`: what a request leaves out stands in the class.
+        fields = {one.name: getattr(asked, one.name) for one in dataclass_fields(wanted)}
+        fields = {name: value for name, value in fields.items() if name not in ("page", "path")}
         async with studio.asking:  # one at a time: what nobody waits for any more is not worked out
             if await request.is_disconnected():
                 return Response(status_code=204)
@@ -76,7 +86,12 @@ def question(kind: str, wanted: type) -> Any:
 async def export(request: Request) -> Response:
     studio = studio_of(request)
     asked = await read(request, Export, studio.limits.body)
-    made = await studio.check("export", asked.page, asked.path, form=asked.kind)
+    if asked.kind == "html":  # it shows what the page computes
+        await check_trusted(studio, asked.page, asked.path)
+        home = str(studio.folder.home_of(asked.path))
+        made = await studio.runner.ask("web_page", page=bytes(asked.page), path=asked.path, folder=home)
+    else:
+        made = await studio.check("export", asked.page, asked.path, form=asked.kind)
     return attachment(made["content"], made["media_type"], made["name"])
 
 
@@ -91,7 +106,8 @@ async def open_file(request: Request) -> Response:
         made = await studio.checker.ask("open", file=place, name=name or "the file", most=studio.limits.upload)
     finally:
         os.unlink(place)
-    studio.trust.remember_opened(made["nodes"])
+    if any(node.get("op") != "Const" for node in made["nodes"].values()):  # numbers alone do nothing
+        studio.trust.remember_opened(made["nodes"])
     return json(made["answer"])
 
 
@@ -114,11 +130,12 @@ async def _stored(request: Request, most: int) -> str:
 ROUTES = [
     Route("/api/catalogue", catalogue, methods=["GET"]),
     Route("/api/help/{op}", help_page, methods=["GET"]),
-    Route("/api/check", question("check", OnPage), methods=["POST"]),
+    Route("/api/check", question("check", Check), methods=["POST"]),
     Route("/api/fits", question("fits", Fits), methods=["POST"]),
     Route("/api/layout", question("layout", Layout), methods=["POST"]),
     Route("/api/differentiable", question("differentiable", Differentiable), methods=["POST"]),
     Route("/api/differentiate", question("differentiate", Differentiate), methods=["POST"]),
+    Route("/api/restate", question("restate", OnPage), methods=["POST"]),
     Route("/api/text", question("text", OnPage), methods=["POST"]),
     Route("/api/export", export, methods=["POST"]),
     Route("/api/open", open_file, methods=["POST"]),

@@ -30,6 +30,7 @@ class Run:
     run: str | None = None
     targets: list[str] | None = None
     steps: int = 1
+    open: list[str] | None = None
     client: str = ""
 
 
@@ -38,6 +39,7 @@ class Step:
     page: msgspec.Raw
     path: str | None = None
     targets: list[str] | None = None
+    open: list[str] | None = None
     id: str | None = None
     client: str = ""
 
@@ -59,6 +61,7 @@ class Lens:
     node: str = ""
     port: str = ""
     index: list[int] = field(default_factory=list)
+    cell: list[int] | None = None
     client: str = ""
 
 
@@ -68,9 +71,16 @@ async def run(request: Request) -> Response:
     asked = await read(request, Run, studio.limits.body)
     if not 1 <= asked.steps <= studio.limits.steps:
         raise Refused(400, "steps", f"A loop has from 1 to {studio.limits.steps} steps.")
-    await _check_trusted(studio, asked.page, asked.path)
+    await check_trusted(studio, asked.page, asked.path)
     job = studio.runs.submit(
-        "run", {**_about(studio, asked), "name": asked.run, "targets": asked.targets, "steps": asked.steps}
+        "run",
+        {
+            **_about(studio, asked),
+            "name": asked.run,
+            "targets": asked.targets,
+            "steps": asked.steps,
+            "open": asked.open or [],
+        },
     )
     made = json(RunStarted(id=job.id))
     made.background = BackgroundTask(_begin, studio, job)
@@ -84,10 +94,11 @@ async def _begin(studio: Studio, job: Any) -> None:
 async def step(request: Request) -> Response:
     studio = studio_of(request)
     asked = await read(request, Step, studio.limits.body)
-    await _check_trusted(studio, asked.page, asked.path)
+    await check_trusted(studio, asked.page, asked.path)
     if asked.id is not None and not HASH.fullmatch(asked.id):
         raise Refused(400, "malformed", "This is no name of a run.")
-    job = studio.runs.submit("step", {**_about(studio, asked), "targets": asked.targets}, asked.id)
+    about = {**_about(studio, asked), "targets": asked.targets, "open": asked.open or []}
+    job = studio.runs.submit("step", about, asked.id)
     studio.runs.begin(job)
     return json(await asyncio.shield(job.answer))
 
@@ -104,8 +115,27 @@ async def stop(request: Request) -> Response:
     return json({})
 
 
+@dataclass
+class Looking:
+    path: str | None = None
+    client: str = ""
+    round: int = 0
+
+
+def at_rounds(kind: str) -> Any:
+    """What the last loop of a page has left behind."""
+
+    async def answer(request: Request) -> Response:
+        studio = studio_of(request)
+        asked = await read(request, Looking, studio.limits.body)
+        said = {"path": asked.path, "client": asked.client, "round": asked.round}
+        return json(await studio.runner.ask(kind, **said))
+
+    return answer
+
+
 # ------------------------------------------------------------------ trust
-async def _check_trusted(studio: Studio, page: Any, path: str | None) -> None:
+async def check_trusted(studio: Studio, page: Any, path: str | None) -> None:
     """A stranger's page does not run before the user has said so."""
     if path is not None and path.startswith(EXAMPLE):
         return
@@ -178,8 +208,17 @@ async def lens(request: Request) -> Response:
     studio = studio_of(request)
     asked = await read(request, Lens, studio.limits.body)
     return json(
-        await studio.runner.ask("lens", **_about(studio, asked), node=asked.node, port=asked.port, index=asked.index)
+        await studio.runner.ask(
+            "lens", **_about(studio, asked), node=asked.node, port=asked.port, index=asked.index, cell=asked.cell
+        )
     )
+
+
+async def difference(request: Request) -> Response:
+    studio = studio_of(request)
+    asked = await read(request, Lens, studio.limits.body)
+    await check_trusted(studio, asked.page, asked.path)
+    return json(await studio.runner.ask("difference", **_about(studio, asked), node=asked.node, index=asked.index))
 
 
 ROUTES = [
@@ -188,5 +227,8 @@ ROUTES = [
     Route("/api/stop", stop, methods=["POST"]),
     Route("/api/trust", trust, methods=["POST"]),
     Route("/api/lens", lens, methods=["POST"]),
+    Route("/api/difference", difference, methods=["POST"]),
+    Route("/api/rounds", at_rounds("rounds"), methods=["POST"]),
+    Route("/api/round", at_rounds("round"), methods=["POST"]),
     Route("/api/value/{hash}", value, methods=["GET"]),
 ]

@@ -17,10 +17,11 @@ from ..graph.run import Run
 from ..graph.session import ClientSession
 from ..page import data_files
 from ..page.checking import inspect
-from ..page.running import Answer, Task, compare, labels, perform, resolve, tasks
+from ..page.running import Task, perform, resolve, tasks
 from . import messages
 from .checker import page_in
-from .keeping import Sheet, Stepping, Store
+from .judging import in_order, is_there, judged_now
+from .keeping import Gone, Sheet, Stepping, Store
 from .services import checking, values
 from .show import Show
 from .wire import Parts
@@ -29,6 +30,7 @@ from .worker import Desk, Handlers, limit_processor
 Array = np.ndarray[Any, Any]
 
 MOST_SHEETS = 8
+MOST_SERIES = 200
 
 
 class Runner:
@@ -43,8 +45,15 @@ class Runner:
         self._cancel = threading.Event()
         self._current = ""
         self._stepped: OrderedDict[str, Stepping] = OrderedDict()
-        self.handlers: Handlers = {"run": self.run, "step": self.step}
-        self.aside: Handlers = {"value": self.value, "npy": self.npy, "lens": self.lens}
+        self.handlers: Handlers = {"run": self.run, "step": self.step, "difference": self.difference}
+        self.handlers["web_page"] = self.web_page
+        self.aside: Handlers = {
+            "value": self.value,
+            "npy": self.npy,
+            "lens": self.lens,
+            "rounds": self.rounds,
+            "round": self.round,
+        }
         self.at_once: Handlers = {"stop": self.stop}
 
     def stop(self, message: dict[str, Any]) -> None:
@@ -76,9 +85,11 @@ class Runner:
         self._begin(message)
         start = time.perf_counter()
         page, sheet = page_in(message), self._sheet(message)
-        show = Show(self._desk, self._store, sheet, page, message["run"])
+        show = Show(self._desk, self._store, sheet, page, message["run"], message["open"])
         mismatches: list[messages.Mismatch] = []
+        judged: list[str] = []
         state: messages.EndState = "done"
+        whole = in_order(page, sheet, message)
         try:
             graph = sheet.draw(page).graph
             chosen = _chosen(page, graph, message)
@@ -89,7 +100,7 @@ class Runner:
                     perform(session, resolve(page, graph, task), show, self._cancel, whole=True)
             finally:  # the steps before one that fails count
                 sheet.variables |= session.variables
-            mismatches = _mismatches(page, graph, show)
+            judged, mismatches = judged_now(page, sheet, show, whole)
         except errors.CancelledError:
             state = "stopped"
         except Exception as problem:  # noqa: BLE001  # shown at the node
@@ -98,7 +109,7 @@ class Runner:
                 self._cache.clear()  # so that a smaller page finds room
         if state == "done" and show.failed:
             state = "failed"
-        show.finished(state, time.perf_counter() - start, mismatches)
+        show.finished(state, time.perf_counter() - start, mismatches, judged)
         self._current = ""
         return {}
 
@@ -111,14 +122,16 @@ class Runner:
         stepping = self._stepped.setdefault(name, Stepping())
         while len(self._stepped) > MOST_SHEETS:
             self._stepped.popitem(last=False)
-        show = Show(self._desk, self._store, sheet, page, name)
+        show = Show(self._desk, self._store, sheet, page, name, message["open"])
         reached: list[str] = []
         try:
             graph = sheet.draw(page).graph
             chosen = _chosen(page, graph, message)
             show.problems(sheet.drawn.problems, message["targets"])
             session = ClientSession(graph, ResultCache(0), sheet.variables)
-            run = resolve(page, graph, chosen[-1]).start(session, show, self._cancel, whole=True)
+            request = resolve(page, graph, chosen[-1])
+            session.begin_anew(request.seed)
+            run = request.start(session, show, self._cancel, whole=True)
             reached, following = _advance(page, run, sheet, stepping.done)
             stepping.assigned |= {node.name: value for node, value in run.assigned.items()}
             if following is None:
@@ -146,6 +159,40 @@ class Runner:
     def npy(self, message: dict[str, Any]) -> Parts:
         return Parts(content=data_files.file_bytes(self._store.get(message["hash"])))
 
+    def rounds(self, message: dict[str, Any]) -> messages.Rounds:
+        """The rounds of the last loop, and what became of every single number in them."""
+        kept = self._sheet(message).rounds.kept
+        numbers = sorted(kept)
+        lines: dict[str, dict[int, float]] = {}
+        for number in numbers:
+            for name, outputs in kept[number].items():
+                for place, array in enumerate(outputs):
+                    if array.size == 1 and array.dtype.kind in "iuf" and len(lines) < MOST_SERIES:
+                        lines.setdefault(f"{name}.{place}", {})[number] = float(array.reshape(-1)[0])
+        series = [
+            messages.Series(name=_named(self._sheet(message), name), values=[_finite(line.get(n)) for n in numbers])
+            for name, line in lines.items()
+            if len(set(line.values())) > 1
+        ]
+        return messages.Rounds(rounds=numbers, series=series)
+
+    def round(self, message: dict[str, Any]) -> messages.Round:
+        """All values of one round."""
+        sheet = self._sheet(message)
+        kept = sheet.rounds.kept.get(message["round"])
+        if kept is None:
+            raise Gone("This round is not kept any more: loop again to see it.")
+        nodes = []
+        for name, outputs in kept.items():
+            node = sheet.drawn.graph.get(name)
+            ports = [] if node is None else node.output_ports
+            shown = [
+                messages.Value(**values.described(port, array), hash=self._store.put(array))
+                for port, array in zip(ports, outputs, strict=False)
+            ]
+            nodes.append(messages.NodeValues(node=name, outputs=shown))
+        return messages.Round(round=message["round"], nodes=nodes)
+
     def lens(self, message: dict[str, Any]) -> messages.Lens:
         from .. import lens
 
@@ -159,14 +206,35 @@ class Runner:
             for name, outputs in list(sheet.values.items())
             if name in drawn.graph and keys.get(name) == sheet.computed.get(name)
         }
-        found = lens.look(page, drawn, known, message["node"], message["port"], message["index"])
+        found = lens.look(page, drawn, known, message["node"], message["port"], message["index"], message["cell"])
         return messages.Lens(
             marks=found["marks"],
             feeds=found["feeds"],
             fed=found["fed"],
             wires=found["wires"],
             partial=found["partial"],
+            sum=found["sum"],
         )
+
+    def difference(self, message: dict[str, Any]) -> messages.Difference:
+        """A gradient's entry beside a difference: the page runs again, with its variables as they are now."""
+        from ..lens.difference import difference
+
+        limit_processor(self._run_seconds)
+        page, sheet = page_in(message), self._sheet(message)
+        graph = inspect(page, sheet.drawn).graph
+        session = ClientSession(graph, self._cache, sheet.variables)
+        found = difference(page, session, message["node"], message["index"])
+        return messages.Difference(
+            gradient=found["gradient"], difference=found["difference"], step=found["step"], holds=found["holds"]
+        )
+
+    def web_page(self, message: dict[str, Any]) -> Parts:
+        from .services.exporting import file_name
+        from .web_page import web_page
+
+        page = page_in(message)
+        return Parts(content=web_page(page, self._run_seconds), media_type="text/html", name=f"{file_name(page)}.html")
 
 
 # ------------------------------------------------------------------ what to run
@@ -179,18 +247,14 @@ def _chosen(page: pages.Page, graph: Graph, message: dict[str, Any]) -> list[Tas
             raise errors.InvalidArgumentError(f"The page has no run {message['name'][:80]!r}.")
     if message["targets"] is not None:
         feed = {name: literal for task in found for name, literal in task.feed.items()}
-        found = [Task("", [name for name in message["targets"] if _is_there(graph, name)], feed=feed)]
+        found = [Task("", [name for name in message["targets"] if is_there(graph, name)], feed=feed)]
     if message.get("steps", 1) > 1:
         found[-1].steps = message["steps"]
     for task in found:
-        task.fetch = [name for name in task.fetch if _is_there(graph, name)]
-        task.only = [name for name in task.only if _is_there(graph, name)]
-        task.feed = {name: literal for name, literal in task.feed.items() if _is_there(graph, name)}
+        task.fetch = [name for name in task.fetch if is_there(graph, name)]
+        task.only = [name for name in task.only if is_there(graph, name)]
+        task.feed = {name: literal for name, literal in task.feed.items() if is_there(graph, name)}
     return found
-
-
-def _is_there(graph: Graph, name: str) -> bool:
-    return name in graph or name.rpartition(".")[0] in graph
 
 
 def _advance(
@@ -216,16 +280,11 @@ def _advance(
     return reached, None
 
 
-def _mismatches(page: pages.Page, graph: Graph, show: Show) -> list[messages.Mismatch]:
-    """What the page expects and did not get, of all that this run has computed."""
-    found: dict[str, Array] = {}
-    for name in page.section("expect"):
-        if _is_there(graph, name):
-            for label, output in labels(page, graph, name).items():
-                made = show.made.get(output.node.name)
-                if made is not None and output.index < len(made):
-                    found[label] = made[output.index]
-    answer = Answer()
-    if found:
-        compare(page, graph, found, answer)
-    return [messages.Mismatch(name=m.name, expected=m.expected, got=m.got, text=m.text) for m in answer.mismatches]
+def _named(sheet: Sheet, place: str) -> str:
+    name, _, index = place.rpartition(".")
+    node = sheet.drawn.graph.get(name)
+    return place if node is None else f"{name}.{node.output_ports[int(index)]}"
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and np.isfinite(number) else None

@@ -112,7 +112,18 @@ class Runs:
         job.finished = True
         seconds = time.perf_counter() - job.started if job.started else 0.0
         self._events.tell_of_run(
-            Finished(type="finished", id=job.id, state=state, seconds=seconds, ran=0, cached=0, mismatches=[])
+            Finished(
+                type="finished",
+                id=job.id,
+                state=state,
+                seconds=seconds,
+                ran=0,
+                cached=0,
+                mismatches=[],
+                judged=[],
+                stale=[],
+                rounds=0,
+            )
         )
 
     def heard(self, message: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from ..page.links import Problem, read_by, split
 from ..page.model import Page
 from ..page.running import Watcher
 from . import messages
-from .keeping import Sheet, Store
+from .keeping import Rounds, Sheet, Store
 from .services import values
 from .worker import Desk, told
 
@@ -29,8 +29,11 @@ BETWEEN_VALUES = 0.25  # in a loop
 class Show(Watcher):
     """Tells the web process, and through it every tab, how a run goes."""
 
-    def __init__(self, desk: Desk, store: Store, sheet: Sheet, page: Page, run: str) -> None:
+    def __init__(
+        self, desk: Desk, store: Store, sheet: Sheet, page: Page, run: str, opened: Sequence[str] = ()
+    ) -> None:
         self._desk, self._store, self._sheet, self._page, self._run = desk, store, sheet, page, run
+        self._opened = opened
         self.made: dict[str, list[Array]] = {}
         self.failed = False
         self._ran = self._cached = 0
@@ -51,14 +54,23 @@ class Show(Watcher):
         """Of a loop, the last step shows its values, and some before it do as time allows."""
         now = time.monotonic()
         self._step, self._steps = step, steps
+        self._sheet.clock.now += 1
+        if step == 0 and steps > 1:  # what a single step leaves of the loop before it can still be looked at
+            self._sheet.rounds = Rounds()
         self._loud = step == steps - 1 or now - self._values_at >= BETWEEN_VALUES
         if self._loud:
             self._values_at = now
         if steps > 1:
             self._told_progress(0, 1, step == 0)
 
+    def _is_shown(self, node: Node) -> bool:
+        """A node of the page, or a part of a gradient that is open."""
+        if node.name in self._page.nodes:
+            return True
+        return any(node in self._sheet.drawn.parts.get(name, ()) for name in self._opened)
+
     def running(self, node: Node) -> None:
-        if node.name not in self._page.nodes or _is_known(node):
+        if not self._is_shown(node) or _is_known(node):
             return
         if self._loud:
             self._tell(messages.NodeRunning(type="node", id=self._run, node=node.name, state="running"))
@@ -74,12 +86,14 @@ class Show(Watcher):
         if _is_known(node) and key is not None and self._sheet.computed.get(name) == key:
             cached = True  # a constant, as it was
         self._sheet.values[name], self._sheet.computed[name] = list(outputs), key
-        if name not in self._page.nodes:
+        self._sheet.clock.made[name] = self._sheet.clock.now
+        if not self._is_shown(node):
             return
-        self._ran += not cached
-        self._cached += cached
+        if name in self._page.nodes:
+            self._ran += not cached
+            self._cached += cached
         if self._loud:
-            ports = [arg.name for arg in node.op.outputs]
+            ports = node.output_ports
             shown = [
                 messages.Value(**values.described(port, array), hash=self._store.put(array))
                 for port, array in zip(ports, outputs, strict=False)
@@ -101,6 +115,11 @@ class Show(Watcher):
             self._told_progress(done, total, done == total)
 
     def end_step(self, step: int, steps: int, run: Run) -> None:
+        clock = self._sheet.clock
+        clock.changed |= {node.name: clock.now for node in run.assigned}
+        if steps > 1:
+            keep = self._sheet.rounds.keep if step < steps - 1 else self._sheet.rounds.keep_last
+            keep(step + 1, {name: self.made[name] for name in self.made if name in self._page.nodes})
         if 1 < steps == step + 1:
             self._told_progress(1, 1, True)
 
@@ -126,7 +145,13 @@ class Show(Watcher):
         self.failed = True
         self._tell(messages.Failure(type="error", id=self._run, node=node, port=port, text=text, kind=kind))
 
-    def finished(self, state: messages.EndState, seconds: float, mismatches: list[messages.Mismatch]) -> None:
+    def finished(
+        self,
+        state: messages.EndState,
+        seconds: float,
+        mismatches: list[messages.Mismatch],
+        judged: Sequence[str] = (),
+    ) -> None:
         self._tell(
             messages.Finished(
                 type="finished",
@@ -136,6 +161,9 @@ class Show(Watcher):
                 ran=self._ran,
                 cached=self._cached,
                 mismatches=mismatches,
+                judged=list(judged),
+                stale=self._sheet.clock.stale(self._sheet.drawn, self._sheet.values),
+                rounds=len(self._sheet.rounds.kept),
             )
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import os
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 
 from .files import EXAMPLE, OWN, Folder, digest
+from .sessions import user_key
 
 MOST_OPENED = 64
 
@@ -27,7 +27,7 @@ class Trust:
 
     def __init__(self, folder: Folder, state: Path) -> None:
         self._folder = folder
-        self._key = _user_key(state)
+        self._key = user_key(state)
         self._sealed = self._read()
         self._opened: list[frozenset[tuple[str, str]]] = []
 
@@ -104,17 +104,3 @@ def nodes_of(page: bytes) -> dict[str, dict[str, Any]]:
 
 def _outline(nodes: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
     return frozenset((name, str(entry.get("op"))) for name, entry in nodes.items() if isinstance(entry, dict))
-
-
-def _user_key(state: Path) -> bytes:
-    """The key, from a file that nobody else reads; where there can be no such file, one for this start."""
-    place = state / "key"
-    fresh = secrets.token_bytes(32)
-    try:
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError), open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(fresh)
-        found = place.read_bytes()
-    except OSError:
-        return fresh
-    return found if len(found) == 32 else fresh

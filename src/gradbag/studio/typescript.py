@@ -13,6 +13,7 @@ import type { Document, Point } from "./document";
 
 export type * from "./document";
 """
+LINE = 120
 PLAIN = {Any: "unknown", NoneType: "null", str: "string", bool: "boolean", int: "number", float: "number"}
 
 
@@ -22,7 +23,14 @@ def module() -> str:
     named |= {name: kind for name, kind in vars(messages).items() if get_origin(kind) in (Literal, Union, UnionType)}
     names = {kind: name for name, kind in named.items()}
     order = [name for name in vars(messages) if name in named]
-    return HEADER + "".join(f"\nexport type {name} = {_declared(named[name], names)};\n" for name in order)
+    return HEADER + "".join(_folded(f"\nexport type {name} = {_declared(named[name], names)};\n") for name in order)
+
+
+def _folded(text: str) -> str:
+    """A choice that is too long for a line, one to a line, as the formatter of the page wants it."""
+    if text.count("\n") > 2 or len(text) <= LINE + 2:
+        return text
+    return text.replace(" = ", " =\n  | ").replace('" | "', '"\n  | "')
 
 
 def _declared(kind: Any, names: dict[Any, str]) -> str:

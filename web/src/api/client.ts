@@ -1,7 +1,10 @@
 // The server's routes as functions. Every refusal becomes a `Refused` whose text a person can act on.
+import { answerTo, READ_ONLY, recorded } from "./recorded";
 import type {
+  Captured,
   Catalogue,
   Check,
+  Difference,
   Differentiable,
   Differentiated,
   Document,
@@ -10,11 +13,14 @@ import type {
   Fits,
   Help,
   ImportedFile,
+  Journaled,
   Layout,
   Lens,
   OpenedFile,
   Refusal,
   RefusedReply,
+  Round,
+  Rounds,
   RunStarted,
   SavedFile,
   Session,
@@ -49,6 +55,7 @@ export function reason(problem: unknown): string {
 type Options = { body?: unknown; bytes?: Blob; signal?: AbortSignal };
 
 async function send(method: string, route: string, options: Options = {}): Promise<Response> {
+  if (recorded) throw new Refused(403, { kind: "readonly", text: READ_ONLY });
   const headers: Record<string, string> = {};
   const request: RequestInit = { method, headers, credentials: "same-origin", cache: "no-store" };
   if (options.signal) request.signal = options.signal;
@@ -77,11 +84,19 @@ async function send(method: string, route: string, options: Options = {}): Promi
   );
 }
 
+async function fromRecord<T>(route: string, body?: unknown): Promise<T> {
+  const found = recorded && answerTo(recorded, route, body);
+  if (found === undefined) throw new Refused(403, { kind: "readonly", text: READ_ONLY });
+  return found as T;
+}
+
 async function get<T>(route: string, signal?: AbortSignal): Promise<T> {
+  if (recorded) return fromRecord<T>(route);
   return (await send("GET", route, signal ? { signal } : {})).json() as Promise<T>;
 }
 
 async function post<T>(route: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  if (recorded) return fromRecord<T>(route, body);
   return (await send("POST", route, signal ? { body, signal } : { body })).json() as Promise<T>;
 }
 
@@ -90,7 +105,10 @@ function escaped(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
 
+type Loop = { path: string | null; client: string };
+type Asked = { targets: string[] | null; client: string; open: readonly string[] };
 type About = { page: Document; path: string | null };
+type Writer = { client: string; seen: string }; // seen: the former tab whose unsaved work went on here
 
 export const api = {
   // -------------------------------------------------------------- session
@@ -100,20 +118,24 @@ export const api = {
   help: (op: string) => get<Help>(`/api/help/${encodeURIComponent(op)}`),
 
   // -------------------------------------------------------------- the page as it is edited
-  check: (about: About, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
+  check: (about: About & { open: readonly string[] }, signal?: AbortSignal) => post<Check>("/api/check", about, signal),
   fits: (about: About & { node: string; port: string; side: Side }) => post<Fits>("/api/fits", about),
   layout: (page: Document, nodes: string[] | null) => post<Layout>("/api/layout", { page, nodes }),
   differentiable: (about: About & { output: string }) => post<Differentiable>("/api/differentiable", about),
-  differentiate: (about: About & { output: string; inputs: string[] }) =>
+  differentiate: (about: About & { output: string; inputs: string[]; ports: string[] }) =>
     post<Differentiated>("/api/differentiate", about),
-  lens: (about: About & { node: string; port: string; index: number[] }) => post<Lens>("/api/lens", about),
+  restate: (about: About) => post<Differentiated>("/api/restate", about),
+  lens: (about: About & { node: string; port: string; index: number[]; cell: number[] | null }) =>
+    post<Lens>("/api/lens", about),
+  difference: (about: About & { node: string; index: number[]; client: string }) =>
+    post<Difference>("/api/difference", about),
   text: (page: Document) => post<Text>("/api/text", { page }),
 
   // -------------------------------------------------------------- runs and values
-  run: (about: About & { run: string | null; targets: string[] | null; steps: number; client: string }) =>
-    post<RunStarted>("/api/run", about),
-  step: (about: About & { targets: string[] | null; id: string | null; client: string }) =>
-    post<Stepped>("/api/step", about),
+  run: (about: About & Asked & { run: string | null; steps: number }) => post<RunStarted>("/api/run", about),
+  step: (about: About & Asked & { id: string | null }) => post<Stepped>("/api/step", about),
+  rounds: (about: Loop) => post<Rounds>("/api/rounds", about),
+  round: (about: Loop & { round: number }) => post<Round>("/api/round", about),
   stop: (id: string) => post<unknown>("/api/stop", { id }),
   trust: (path: string | null) => post<unknown>("/api/trust", { path }),
   value: (hash: string, query: Record<string, string | number>) => {
@@ -122,16 +144,21 @@ export const api = {
   },
   npyAddress: (hash: string) => `/api/value/${encodeURIComponent(hash)}.npy`,
 
+  captured: (path: string, step: number | null) =>
+    get<Captured>(`/api/capture/${escaped(path)}${step === null ? "" : `?step=${step}`}`),
+
   // -------------------------------------------------------------- files
   files: () => get<FileList>("/api/files"),
   file: (path: string) => get<OpenedFile>(`/api/file/${escaped(path)}`),
-  save: async (path: string, page: Document, version: string | null, force: boolean): Promise<SavedFile> =>
-    (await send("PUT", `/api/file/${escaped(path)}`, { body: { page, version, ...(force ? { force } : {}) } })).json(),
+  save: async (path: string, page: Document, version: string | null, force: boolean, by: Writer): Promise<SavedFile> =>
+    (await send("PUT", `/api/file/${escaped(path)}`, { body: { page, version, force, ...by } })).json(),
   remove: (path: string) => send("DELETE", `/api/file/${escaped(path)}`),
   rename: (path: string, to: string) => post<unknown>("/api/rename", { path, to }),
-  journal: (name: string, page: Document, sequence: number) =>
-    post<unknown>(`/api/journal/${escaped(name)}`, { page, sequence }),
+  journal: (name: string, page: Document, sequence: number, by: Writer) =>
+    post<Journaled>(`/api/journal/${escaped(name)}`, { page, sequence, ...by }),
   discard: (name: string) => send("DELETE", `/api/journal/${escaped(name)}`),
+  leave: (name: string, client: string) =>
+    send("DELETE", `/api/journal/${escaped(name)}?client=${encodeURIComponent(client)}`),
   open: async (name: string, bytes: Blob): Promise<ImportedFile> =>
     (await send("POST", `/api/open?name=${encodeURIComponent(name)}`, { bytes })).json(),
   exported: async (about: About, kind: ExportKind): Promise<{ bytes: Blob; name: string }> => {

@@ -1,8 +1,9 @@
 // A page file's JSON, and what the page names in its questions; what the server answers is in types.ts.
 
 export type Link = { from: string }; // "node" or "node.port"
+export type InputName = { input: string }; // "node.port": what that input gets
 export type Literal = unknown; // bare JSON, or {value, dtype?, shape?}, {file, sha256, dtype?}, {base64}
-export type Argument = Link | Literal | (Link | Literal)[];
+export type Argument = Link | InputName | Literal | (Link | Literal)[];
 export type Entry = {
   op: string;
   in?: Record<string, Argument>;
@@ -33,4 +34,4 @@ export type Document = {
   [unknown: string]: unknown;
 };
 export type Side = "input" | "output";
-export type ExportKind = "page" | "python" | "graphdef" | "svg";
+export type ExportKind = "page" | "python" | "graphdef" | "svg" | "html";

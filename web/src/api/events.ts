@@ -1,4 +1,5 @@
 // The one WebSocket: the server's events, with a new try after every loss.
+import { recorded } from "./recorded";
 import type { StudioEvent } from "./types";
 
 const FIRST_WAIT = 250;
@@ -16,6 +17,11 @@ export function listen(
   let wait = FIRST_WAIT;
   let closed = false;
 
+  if (recorded) {
+    // Whoever listens begins by drawing the page: what the run gave comes after it.
+    on.state(true);
+    return { close: () => undefined };
+  }
   const open = () => {
     timer = null;
     const scheme = location.protocol === "https:" ? "wss" : "ws";

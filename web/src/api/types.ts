@@ -18,7 +18,26 @@ export type InputInfo = {
   many: boolean;
 };
 
-export type AttrKind = "bool" | "int" | "float" | "string" | "type" | "shape" | "ints" | "tensor";
+export type OutputInfo = {
+  name: string;
+  dtype: string;
+  dims: string;
+  text: string;
+  many: boolean;
+  count: string;
+};
+
+export type AttrKind =
+  | "bool"
+  | "int"
+  | "float"
+  | "string"
+  | "type"
+  | "shape"
+  | "ints"
+  | "floats"
+  | "strings"
+  | "tensor";
 
 export type AttrInfo = {
   name: string;
@@ -40,10 +59,12 @@ export type OpInfo = {
   summary: string;
   category: string;
   sparse: boolean;
+  gradient: boolean;
+  fed: boolean;
   differentiable: boolean;
   types: Record<string, string[]>;
   inputs: InputInfo[];
-  outputs: PortInfo[];
+  outputs: OutputInfo[];
   attrs: AttrInfo[];
   example: Example;
   words: string;
@@ -95,11 +116,23 @@ export type CheckedNode = {
   key: string | null;
   inputs: Record<string, Slot>;
   outputs: NamedSlot[];
+  parts: number;
+};
+
+export type Part = {
+  name: string;
+  op: string;
+  key: string | null;
+  inputs: Record<string, string>;
+  outputs: NamedSlot[];
+  at: Point;
 };
 
 export type Check = {
   problems: Problem[];
   nodes: Record<string, CheckedNode>;
+  parts: Record<string, Part[]>;
+  frozen: string[];
 };
 
 export type FittingOp = {
@@ -124,11 +157,28 @@ export type Differentiated = {
 
 export type Choice = {
   name: string;
+  side: "input" | "output";
   reason: string;
 };
 
 export type Differentiable = {
   inputs: Choice[];
+};
+
+export type Term = {
+  source: string;
+  index: number[];
+  coefficient: number | null;
+  value: number | null;
+  product: number | null;
+};
+
+export type Sum = {
+  value: number | null;
+  op: string;
+  is_sum: boolean;
+  terms: Term[];
+  count: number;
 };
 
 export type Lens = {
@@ -137,6 +187,14 @@ export type Lens = {
   fed: string[];
   wires: string[];
   partial: string;
+  sum: Sum | null;
+};
+
+export type Difference = {
+  gradient: number | null;
+  difference: number | null;
+  step: number;
+  holds: boolean;
 };
 
 export type Text = {
@@ -257,6 +315,29 @@ export type Finished = {
   ran: number;
   cached: number;
   mismatches: Mismatch[];
+  judged: string[];
+  stale: string[];
+  rounds: number;
+};
+
+export type Series = {
+  name: string;
+  values: (number | null)[];
+};
+
+export type Rounds = {
+  rounds: number[];
+  series: Series[];
+};
+
+export type NodeValues = {
+  node: string;
+  outputs: Value[];
+};
+
+export type Round = {
+  round: number;
+  nodes: NodeValues[];
 };
 
 export type Notice = {
@@ -281,15 +362,28 @@ export type FileInfo = {
   problems: boolean;
 };
 
+export type Unsaved = {
+  path: string;
+  title: string;
+  saved_at: string;
+  blocks: string[];
+};
+
 export type FileList = {
   pages: FileInfo[];
+  captures: string[];
   examples: FileInfo[];
-  recovered: string[];
+  recovered: Unsaved[];
 };
 
 export type Recovered = {
   page: Document;
   saved_at: string;
+  client: string;
+};
+
+export type Journaled = {
+  beside: boolean;
 };
 
 export type OpenedFile = {
@@ -309,6 +403,54 @@ export type ImportedFile = {
   page: Document;
   title: string;
   notes: string[];
+};
+
+export type CapturedStep = {
+  step: number;
+  entries: number;
+  bags: number;
+  empty: number;
+  repeated: number;
+  unique: number;
+  bad_bags: number;
+  gradient_rows: number;
+  norm: number;
+  median: number;
+  largest: number;
+  bad_rows: number;
+};
+
+export type CapturedBag = {
+  call: number;
+  number: number;
+  ids: number[];
+};
+
+export type CapturedRow = {
+  row: number;
+  norm: number | null;
+  share: number | null;
+  values: (number | null)[];
+  times: number;
+  bags: CapturedBag[];
+};
+
+export type CapturedTable = {
+  name: string;
+  rows: number;
+  columns: number;
+  dtype: string;
+  touched: number;
+  strip: number[];
+  never: number[][];
+  steps: CapturedStep[];
+};
+
+export type Captured = {
+  count: number;
+  step: number;
+  tables: CapturedTable[];
+  rows: Record<string, CapturedRow[]>;
 };
 
 export type Refusal = {

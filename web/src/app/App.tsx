@@ -13,14 +13,18 @@ import type { LeftTab } from "../store/types";
 import { Icon, type IconName } from "../toolbar/Icon";
 import { StatusBar } from "../toolbar/StatusBar";
 import { Toolbar } from "../toolbar/Toolbar";
+import { TimePanel } from "./TimePanel";
 import { Toasts } from "./Toasts";
+import { usePanelWidth } from "./usePanelWidth";
 import { useWindow } from "./useWindow";
 
 const Inspector = lazy(() => import("../inspector/Inspector").then((part) => ({ default: part.Inspector })));
+const CaptureView = lazy(() => import("../capture/CaptureView").then((part) => ({ default: part.CaptureView })));
 const HelpPanel = lazy(() => import("../help/HelpPanel").then((part) => ({ default: part.HelpPanel })));
 
 export function App() {
   const fatal = useStudio((s) => s.fatal);
+  const capture = useStudio((s) => s.capture);
   useWindow();
   useEffect(() => {
     void useStudio.getState().start();
@@ -43,8 +47,17 @@ export function App() {
         <div className="middle">
           <LeftPanel />
           <main className="stage" aria-label="Page">
-            <Canvas />
-            <LensBar />
+            {capture ? (
+              <Suspense fallback={<p className="quiet">Loading…</p>}>
+                <CaptureView key={capture} path={capture} />
+              </Suspense>
+            ) : (
+              <>
+                <Canvas />
+                <LensBar />
+                <TimePanel />
+              </>
+            )}
           </main>
           <RightPanel />
         </div>
@@ -113,9 +126,15 @@ function RightPanel() {
   const { right, rightOpen, helpOp } = useStudio((s) => s.panel);
   const setPanel = useStudio((s) => s.setPanel);
   const node = useStudio((s) => s.selection.nodes.at(-1) ?? null);
+  const { width, edge } = usePanelWidth();
   if (!rightOpen) return null;
   return (
-    <aside className="panel right" aria-label={right === "help" ? "Help" : "Inspector"}>
+    <aside
+      className="panel right"
+      aria-label={right === "help" ? "Help" : "Inspector"}
+      {...(width ? { style: { width } } : {})}
+    >
+      <div {...edge} />
       <h2 className="spoken">{right === "help" ? "Help" : "Inspector"}</h2>
       <Suspense fallback={<p className="quiet">Loading…</p>}>
         {right === "help" && helpOp ? (

@@ -1,5 +1,7 @@
 // What concerns the whole window: keys, clipboard, dropped files, the theme, and leaving.
 import { useEffect } from "react";
+import { placeOnPage } from "../canvas/view";
+import { isData } from "../page/data";
 import { useStudio } from "../store";
 import { counted } from "../store/editing";
 import { keyFor } from "../toolbar/keys";
@@ -60,7 +62,11 @@ export function useWindow(): void {
         const file = event.dataTransfer?.files[0];
         if (!file) return;
         event.preventDefault();
-        void studio().openDropped(file);
+        const port =
+          event.target instanceof Element && event.target.closest(".port.input")?.querySelector("[data-port]");
+        const place = port instanceof HTMLElement ? (port.dataset.port ?? null) : null;
+        if (isData(file)) void studio().insertData(file, placeOnPage([event.clientX, event.clientY]), place);
+        else void studio().openDropped(file);
       },
       { signal },
     );

@@ -6,11 +6,14 @@ import { litRows } from "../lens/words";
 import { argumentAt } from "../page/links";
 import { hintOf, onlyDtype } from "../page/ports";
 import { nodeState, useStudio } from "../store";
-import type { LensState, NodeState, Result } from "../store/types";
-import { IconButton } from "../toolbar/Icon";
+import type { LensState, NodeState, Result, Store } from "../store/types";
+import { Icon, IconButton } from "../toolbar/Icon";
+import { shapeText } from "../values/cells";
 import { Preview } from "../values/Preview";
+import { Strip } from "../values/Strip";
+import { dragNumber, heldTensor } from "./dragNumber";
 import { timeText } from "./dtype";
-import { Far } from "./far";
+import { type Distance, Far } from "./far";
 import { type BlockNode, rowMiddle } from "./nodes";
 import { InputPort, OutputPort } from "./Port";
 import { Setting } from "./Setting";
@@ -38,26 +41,31 @@ const STATE_HELP: Record<NodeState, string> = {
 };
 
 export const Block = memo(function Block(props: NodeProps<BlockNode>) {
-  const far = useContext(Far);
+  const distance = useContext(Far);
   // A block that comes into view is an empty box for a moment: filling it must not hold up the frame.
-  const near = useDeferredValue(!far, false);
-  return near && !far ? <NearBlock {...props} /> : <FarBlock {...props} far={far} />;
+  const filled = useDeferredValue(distance, "far" as Distance);
+  if (distance === "near" && filled === "near") return <NearBlock {...props} />;
+  return <FarBlock {...props} far={distance !== "near"} told={distance === "middle" && filled === "middle"} />;
 });
 
-/** Just as large, with nothing in it but the name. */
-function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far: boolean }) {
+/** Just as large, with nothing in it but the name; from half-way also the op, the shape and a strip of the values. */
+function FarBlock({ data, selected, height, far, told }: NodeProps<BlockNode> & { far: boolean; told: boolean }) {
   const { name, box } = data;
   const state = useStudio((s) => nodeState(s, name));
   const lit = useStudio((s) => isLit(s.lens, name));
   const wrong = useStudio((s) => s.problemsOf.has(name));
+  const gradient = useStudio((s) => s.ops.get(s.document.nodes[name]?.op ?? "")?.gradient);
   return (
     <div
-      className={`block ${far ? "far" : "shell"} ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}`}
+      className={`block ${far ? "far" : "shell"} ${wrong ? "error" : state}${selected ? " selected" : ""}${lit ? ` ${lit}` : ""}${gradient ? " gradient" : ""}`}
       style={{ width: box.width, height: height ?? box.height }}
       data-node={name}
       data-state={state}
     >
-      <div className="far-title">{name}</div>
+      <div className="far-title" title={name}>
+        {far ? shortName(name) : name}
+      </div>
+      {told && <Told name={name} />}
       {/* Where the dots are, for the canvas to find: they are too small to see or to use. */}
       {box.rows.inputs.map((row, place) => (
         <i
@@ -81,6 +89,25 @@ function FarBlock({ data, selected, height, far }: NodeProps<BlockNode> & { far:
   );
 }
 
+/** The last part of a name that says where it stands: "loss" of "gradients/loss". */
+function shortName(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1) || name;
+}
+
+function Told({ name }: { name: string }) {
+  const op = useStudio((s) => s.document.nodes[name]?.op ?? "");
+  const value = useStudio((s) => s.results[name]?.outputs[0]);
+  const slot = useStudio((s) => s.check?.nodes[name]?.outputs[0]);
+  const shape = value?.shape ?? slot?.shape;
+  return (
+    <>
+      <div className="far-op">{op}</div>
+      {shape && <div className="far-shape">{shapeText(shape)}</div>}
+      {value && <Strip value={value} />}
+    </>
+  );
+}
+
 function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const { name, box } = data;
   const entry = useStudio((s) => s.document.nodes[name]);
@@ -91,6 +118,7 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const result = useStudio((s) => s.results[name]);
   const state = useStudio((s) => nodeState(s, name));
   const next = useStudio((s) => s.run.next === name);
+  const open = useStudio((s) => s.opened.includes(name));
   const lit = useStudio((s) => isLit(s.lens, name));
   // What a run has said of a block does not hold any more once the block has changed.
   const said = state === "stale" ? undefined : result;
@@ -102,7 +130,7 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
   const own = byPort.get("");
   return (
     <div
-      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${known && !op ? " unknown" : ""}${lit ? ` ${lit}` : ""}`}
+      className={`block ${state}${selected ? " selected" : ""}${next ? " next" : ""}${known && !op ? " unknown" : ""}${op?.gradient ? " gradient" : ""}${lit ? ` ${lit}` : ""}`}
       style={{ width: box.width }}
       data-node={name}
       data-state={state}
@@ -126,6 +154,18 @@ function NearBlock({ data, selected }: NodeProps<BlockNode>) {
           </div>
         </div>
         <Badge state={state} seconds={result?.seconds ?? 0} />
+        {(checked?.parts ?? 0) > 0 && (
+          <button
+            type="button"
+            className="ghost tiny nodrag parts-button"
+            aria-expanded={open}
+            aria-label={`Parts of ${name}`}
+            title={open ? "Fold it" : `Show the ${checked?.parts} nodes that it is made of`}
+            onClick={() => useStudio.getState().openParts(name, !open)}
+          >
+            <Icon name="down" />
+          </button>
+        )}
         <div className="block-actions nodrag">
           <IconButton
             icon="run"
@@ -218,15 +258,29 @@ function Badge({ state, seconds }: { state: NodeState; seconds: number }) {
 
 function Values({ name, result, stale }: { name: string; result: Result; stale: boolean }) {
   const lens = useStudio((s) => s.lens);
+  const live = useStudio((s) => s.live);
+  const held = useStudio((s) => s.live && holds(s, name));
   const shown = result.outputs.slice(0, MOST_VALUES);
+  const classes = [
+    "block-values nodrag nowheel",
+    stale && !live && "stale",
+    shown.length > 1 && "several",
+    held && "held",
+  ];
   return (
-    <div className={`block-values nodrag nowheel${stale ? " stale" : ""}${shown.length > 1 ? " several" : ""}`}>
+    <div
+      className={classes.filter(Boolean).join(" ")}
+      onPointerDown={held ? (event) => dragNumber(event, name) : undefined}
+    >
       {shown.map((value) => (
         <Preview
           key={value.name}
+          named={shown.length > 1}
+          live={live}
           value={value}
           lensRows={litRows(lens, name, value.name)}
-          onRow={(row) => void useStudio.getState().look(name, value.name, [row])}
+          onRow={(row, cell) => void useStudio.getState().look(name, value.name, [row], cell)}
+          litCell={lens?.lit?.source === `${name}.${value.name}` ? lens.lit.index : null}
           compact
         />
       ))}
@@ -235,6 +289,12 @@ function Values({ name, result, stale }: { name: string; result: Result; stale: 
       )}
     </div>
   );
+}
+
+/** Whether the block's numbers stand in the page, and can be dragged. */
+function holds({ document, ops }: Store, name: string): boolean {
+  const entry = document.nodes[name];
+  return entry !== undefined && heldTensor(entry, ops.get(entry.op)) !== null;
 }
 
 /** What is wrong, by port; "" for the block as a whole. */

@@ -3,12 +3,15 @@ import { Background, BackgroundVariant, ReactFlow, useReactFlow, useStore } from
 import { useEffect, useMemo, useRef } from "react";
 import { useStudio } from "../store";
 import { Block } from "./Block";
+import { useContextMenu } from "./ContextMenu";
 import { PageMap, ZoomPanel } from "./Corners";
 import { EmptyPage } from "./EmptyPage";
 import { FarWires } from "./FarWires";
 import { Frame, NoteBox } from "./Frame";
-import { FAR, Far } from "./far";
+import { FrozenGradients } from "./FrozenGradients";
+import { distanceAt, Far } from "./far";
 import type { Item, WireEdge } from "./nodes";
+import { OpenGradients } from "./OpenGradients";
 import { letWireGo, paneGestures } from "./paneGestures";
 import { selectAlone, selectFocused } from "./selecting";
 import { useIntoView } from "./useIntoView";
@@ -30,7 +33,9 @@ const SPOKEN = {
 export function Canvas() {
   const lens = useStudio((s) => s.lens?.lens);
   const flow = useReactFlow<Item, WireEdge>();
-  const far = useStore((s) => s.transform[2] < FAR);
+  const distance = useStore((s) => distanceAt(s.transform[2]));
+  const far = distance !== "near";
+  const { onContextMenu, menu } = useContextMenu();
   const wrapper = useRef<HTMLDivElement>(null);
   const { items, nodes, edges, sizes, byHand } = useItems();
   const onMoveStart = useIntoView(sizes);
@@ -45,8 +50,8 @@ export function Canvas() {
 
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: every gesture here has a key or a button as well
-    <div className="canvas" ref={wrapper} onFocus={selectFocused} {...paneGestures}>
-      <Far value={far}>
+    <div className="canvas" ref={wrapper} onFocus={selectFocused} onContextMenu={onContextMenu} {...paneGestures}>
+      <Far value={distance}>
         <ReactFlow<Item, WireEdge>
           nodes={nodes}
           edges={lit}
@@ -81,10 +86,13 @@ export function Canvas() {
           {items.length > 8 && <PageMap />}
           <ZoomPanel />
           {far && <FarWires items={items} edges={edges} />}
+          <OpenGradients items={items} />
         </ReactFlow>
       </Far>
       <EmptyPage />
+      <FrozenGradients />
       <WireHint />
+      {menu}
     </div>
   );
 }

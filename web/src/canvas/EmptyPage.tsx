@@ -12,7 +12,13 @@ export function EmptyPage() {
   const quick = useStudio((s) => s.quick);
   if (!empty || !ready || quick) return null;
   return (
-    <section className="empty-page" aria-label="An empty page">
+    <section
+      className="empty-page"
+      aria-label="An empty page"
+      onDoubleClick={({ target, clientX, clientY }) => {
+        if (target instanceof Element && !target.closest("button")) openSearch([clientX, clientY]);
+      }}
+    >
       <h2>An empty page</h2>
       <p>
         Double-click the canvas or press <kbd>Space</kbd> to find a block. It comes with example values, so it runs at
@@ -29,7 +35,7 @@ export function EmptyPage() {
         <>
           <h3>Or begin with an example</h3>
           <ul>
-            {examples.slice(0, 8).map((file) => (
+            {examples.slice(0, 5).map((file) => (
               <li key={file.path}>
                 <button type="button" className="link" onClick={() => void useStudio.getState().openPath(file.path)}>
                   {file.title || file.path}

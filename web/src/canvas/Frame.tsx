@@ -1,10 +1,11 @@
 // Groups, drawn as frames behind their blocks, and notes.
 import { type NodeProps, NodeResizer } from "@xyflow/react";
-import { memo, useEffect, useRef } from "react";
+import { memo, useEffect, useRef, useState } from "react";
 import { setGroup, setNote } from "../page/edits";
 import { useStudio } from "../store";
 import { IconButton } from "../toolbar/Icon";
 import { useDraft } from "../values/useDraft";
+import { NoteText } from "./NoteText";
 import type { GroupNode, NoteNode } from "./nodes";
 
 const HUES = [0, 1, 2, 3, 4, 5];
@@ -70,12 +71,17 @@ export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteN
   const edit = useStudio((s) => s.edit);
   const { field } = useDraft(note.text, (text) => edit("write a note", setNote(name, { ...note, text })));
   const area = useRef<HTMLTextAreaElement>(null);
-  const fresh = useRef(note.text === "" && selected);
+  const [writing, setWriting] = useState(note.text === "" && selected);
   useEffect(() => {
-    if (fresh.current) area.current?.focus();
-  }, []);
+    if (writing) area.current?.focus();
+  }, [writing]);
   return (
-    <div className={`note ${hue(note.color ?? 2)}${selected ? " selected" : ""}`} data-note={name}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: there is a button for it
+    <div
+      className={`note ${hue(note.color ?? 2)}${selected ? " selected" : ""}`}
+      data-note={name}
+      onDoubleClick={() => setWriting(true)}
+    >
       <NodeResizer
         isVisible={selected}
         minWidth={120}
@@ -90,6 +96,12 @@ export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteN
             <Hues label="the note" onPick={(color) => edit("colour the note", setNote(name, { ...note, color }))} />
             <IconButton
               className="ghost tiny nodrag"
+              icon="pen"
+              title="Write in the note (double-click)"
+              onClick={() => setWriting(true)}
+            />
+            <IconButton
+              className="ghost tiny nodrag"
               icon="close"
               title="Delete the note"
               onClick={() => edit("delete the note", setNote(name, undefined))}
@@ -97,13 +109,21 @@ export const NoteBox = memo(function NoteBox({ data, selected }: NodeProps<NoteN
           </>
         )}
       </div>
-      <textarea
-        ref={area}
-        className="nodrag nowheel"
-        aria-label="Text of the note"
-        placeholder="Write a note"
-        {...field}
-      />
+      {writing || !note.text ? (
+        <textarea
+          ref={area}
+          className="nodrag nowheel"
+          aria-label="Text of the note"
+          placeholder="Write a note: # heading, **bold**, $x_i$, [row 2](#block.2)"
+          {...field}
+          onBlur={() => {
+            field.onBlur();
+            setWriting(false);
+          }}
+        />
+      ) : (
+        <NoteText text={note.text} />
+      )}
     </div>
   );
 });

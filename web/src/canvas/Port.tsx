@@ -1,9 +1,9 @@
 // A dot with its label: wired, or with a literal typed right into it.
 import { Handle, Position } from "@xyflow/react";
-import { type KeyboardEvent, memo, type PointerEvent } from "react";
+import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 import type { Argument, Slot } from "../api/types";
 import { GridButton } from "../dialogs/GridButton";
-import { isLink } from "../page/links";
+import { inputOf, isLink } from "../page/links";
 import { useStudio } from "../store";
 import type { PortPlace } from "../store/types";
 import { IconButton } from "../toolbar/Icon";
@@ -32,8 +32,8 @@ function useFit(place: PortPlace): { held: boolean; own: boolean; why: string } 
   return { held, own, why };
 }
 
-function hover(event: PointerEvent<HTMLElement>, why: string): void {
-  const box = event.currentTarget.getBoundingClientRect();
+function hint(dot: HTMLElement, why: string): void {
+  const box = dot.getBoundingClientRect();
   window.dispatchEvent(
     new CustomEvent("wire-hint", { detail: why ? { text: why, x: box.left, y: box.bottom + 6 } : null }),
   );
@@ -43,6 +43,11 @@ type DotProps = { place: PortPlace; slot: Slot | undefined; label: string; wired
 
 const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps) {
   const { held, own, why } = useFit(place);
+  // What fits may be known only after the pointer has come to the dot.
+  const pointed = useRef<HTMLElement | null>(null);
+  useEffect(() => {
+    if (pointed.current) hint(pointed.current, why);
+  }, [why]);
   const input = place.side === "input";
   const names = [
     "dot",
@@ -73,8 +78,14 @@ const Dot = memo(function Dot({ place, slot, label, wired, focusable }: DotProps
         event.stopPropagation();
         void press(place, useStudio.getState().wiring ? "click" : "keys");
       }}
-      onPointerEnter={(event) => hover(event, why)}
-      onPointerLeave={(event) => hover(event, "")}
+      onPointerEnter={(event) => {
+        pointed.current = event.currentTarget;
+        hint(event.currentTarget, why);
+      }}
+      onPointerLeave={(event) => {
+        pointed.current = null;
+        hint(event.currentTarget, "");
+      }}
     />
   );
 });
@@ -96,6 +107,7 @@ type InputProps = {
 export const InputPort = memo(function InputPort(props: InputProps) {
   const { node, port, label, argument, slot, problem, adder } = props;
   const wired = isLink(argument);
+  const named = inputOf(argument);
   const place: PortPlace = { node, port, side: "input" };
   return (
     <div className={`port input${problem ? " bad" : ""}${wired ? " wired" : ""}${adder ? " adder" : ""}`}>
@@ -103,7 +115,8 @@ export const InputPort = memo(function InputPort(props: InputProps) {
       <span className="port-name" title={problem || props.text || label}>
         {label}
       </span>
-      {!wired && !adder && <LiteralField {...props} />}
+      {named !== null && <NamedInput named={named} />}
+      {!wired && !adder && named === null && <LiteralField {...props} />}
       {adder && (
         <IconButton
           className="ghost tiny nodrag"
@@ -126,6 +139,21 @@ export const InputPort = memo(function InputPort(props: InputProps) {
   );
 });
 
+/** What a gradient is by, where that is a value in a port. */
+function NamedInput({ named }: { named: string }) {
+  const node = named.slice(0, named.lastIndexOf("."));
+  return (
+    <button
+      type="button"
+      className="port-named nodrag"
+      title={`By what stands in ${named}`}
+      onClick={() => useStudio.getState().goTo(node)}
+    >
+      {named}
+    </button>
+  );
+}
+
 function LiteralField({ node, port, label, dtype, argument, slot, problem }: InputProps) {
   return (
     <TypedField
@@ -133,7 +161,7 @@ function LiteralField({ node, port, label, dtype, argument, slot, problem }: Inp
       shown={argument === undefined ? "" : literalText(argument)}
       problem={problem}
       placeholder="value or wire"
-      onText={(text) => useStudio.getState().setLiteral(node, port, parseArgument(text, slot?.dtype ?? dtype))}
+      onText={(text) => useStudio.getState().setLiteral(node, port, parseArgument(text, slot?.dtype ?? dtype, dtype))}
     >
       <GridButton
         className="ghost tiny grid-button"

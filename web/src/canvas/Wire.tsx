@@ -11,7 +11,13 @@ export const Wire = memo(function Wire(props: EdgeProps<WireEdge>) {
     const outputs = data && s.check?.nodes[data.sourceNode]?.outputs;
     return outputs?.find((slot) => slot.name === data?.sourcePort)?.dtype;
   });
-  const lens = useStudio((s) => (s.lens?.lens ? (s.lens.lens.wires.includes(id) ? "lit" : "unlit") : ""));
+  const lens = useStudio((s) =>
+    s.lens?.lens
+      ? s.lens.lens.wires.includes(id)
+        ? `lit ${s.lens.lens.fed.includes(id) ? "fed" : "feeds"}`
+        : "unlit"
+      : "",
+  );
   const running = useStudio((s) => data !== undefined && s.results[data.node]?.state === "running");
   const [path] = getBezierPath({ sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition });
   const names = ["wire", familyOf(dtype), selected ? "selected" : "", lens, running ? "flowing" : ""];

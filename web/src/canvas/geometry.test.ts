@@ -9,13 +9,15 @@ const op: OpInfo = {
   summary: "",
   category: "",
   sparse: false,
+  gradient: false,
+  fed: false,
   differentiable: false,
   types: {},
   inputs: [
     { name: "axis", dtype: "int32", many: false, dims: "", text: "" },
     { name: "values", dtype: "T", many: true, dims: "", text: "" },
   ],
-  outputs: [{ name: "output", dtype: "T", dims: "", text: "" }],
+  outputs: [{ name: "output", dtype: "T", many: false, count: "", dims: "", text: "" }],
   attrs: [
     { name: "must", kind: "int", required: true, default: null, allowed: null, text: "" },
     { name: "may", kind: "int", required: false, default: 1, allowed: null, text: "" },
@@ -41,6 +43,14 @@ describe("rows", () => {
     expect(rows.inputs.map((row) => row.port)).toEqual(["x", "l[0]", "l[1]"]);
     expect(rows.outputs).toEqual(["second"]);
     expect(rows.settings).toEqual(["k"]);
+  });
+  test("a list of outputs is as long as a setting says, or as the list of inputs is", () => {
+    const output = { name: "parts", dtype: "T", many: true, count: "most", dims: "", text: "" };
+    const split = { ...op, outputs: [output] };
+    expect(rowsOf({ op: "Split", attrs: { most: 2 } }, split, []).outputs).toEqual(["parts[0]", "parts[1]"]);
+    expect(rowsOf({ op: "Split", attrs: { most: -1 } }, split, []).outputs).toEqual([]);
+    const each = { ...op, outputs: [{ ...output, count: "" }] };
+    expect(rowsOf({ op: "Each", in: { values: [1, 2] } }, each, []).outputs).toEqual(["parts[0]", "parts[1]"]);
   });
   test("the height follows from the rows", () => {
     expect(boxOf("j", { op: "Join" }, op, []).height).toBe(HEAD + 3 * ROW + FOOT);

@@ -6,6 +6,7 @@ import * as sizes from "./sizes";
 
 export const RESULT = 116; // most of a result's height inside a block
 export const GAP = 16;
+const MOST_SHOWN = 256; // outputs of one list
 
 export type InputRow = { port: string; name: string; many: boolean; item: number | null };
 export type Rows = { inputs: InputRow[]; adders: string[]; outputs: string[]; settings: string[] };
@@ -36,10 +37,23 @@ export function rowsOf(entry: Entry, op: OpInfo | undefined, mentioned: readonly
       }
     } else inputs.push({ port, name: port, many: false, item: null });
   }
-  const outputs = op ? op.outputs.map((output) => output.name) : mentioned.length ? [...mentioned] : ["output"];
+  const outputs = op ? outputPorts(entry, op) : mentioned.length ? [...mentioned] : ["output"];
   const settings = op ? op.attrs.map((attr) => attr.name) : [];
   for (const attr of Object.keys(entry.attrs ?? {})) if (!settings.includes(attr)) settings.push(attr);
   return { inputs, adders, outputs, settings: settings.filter((attr) => isShown(entry, op, attr)) };
+}
+
+/** The outputs of a node, "outputs[0]" for one of a list: as long as a setting says, or as the lists of inputs are. */
+export function outputPorts(entry: Entry, op: OpInfo): string[] {
+  return op.outputs.flatMap((output) => {
+    if (!output.many) return [output.name];
+    const list = op.inputs.find((input) => input.many)?.name ?? "";
+    const given = output.count
+      ? has(entry.attrs, output.count) && entry.attrs?.[output.count]
+      : has(entry.in, list) && entry.in?.[list];
+    const count = Array.isArray(given) ? given.length : typeof given === "number" ? given : 0;
+    return Array.from({ length: Math.max(0, Math.min(count, MOST_SHOWN)) }, (_, item) => `${output.name}[${item}]`);
+  });
 }
 
 /** A setting shows in the block when it must be given or is given; all of them are in the inspector. */
@@ -106,6 +120,39 @@ export function spread(blocks: readonly Placed[]): Map<string, number> {
     if (above.length > 400) above.sort((a, b) => a.bottom - b.bottom).splice(0, 100);
   }
   return down;
+}
+
+const [STEP_RIGHT, STEP_DOWN, MOST_STEPS] = [64, 48, 60];
+
+/** The place nearest to one, to the right or below, where a box covers no block. */
+export function freePlace(state: Store, at: Point, box: { width: number; height: number }): Point {
+  const mentioned = mentionedPorts(state.document);
+  const blocks = Object.entries(state.document.nodes).map(([name, entry]): Placed => {
+    const { width, height } = boxOf(name, entry, state.ops.get(entry.op), mentioned.get(name) ?? []);
+    const [x, y] = pointOf(state.document, name);
+    return { name, x, y, width, height, extra: resultHeight(state.results[name]) };
+  });
+  const down = spread(blocks);
+  const isFree = (x: number, y: number) =>
+    blocks.every((block) => {
+      const top = down.get(block.name) ?? block.y;
+      const beside = x + box.width + GAP <= block.x || block.x + block.width + GAP <= x;
+      return beside || y + box.height + GAP <= top || top + block.height + block.extra + GAP <= y;
+    });
+  const steps = Array.from({ length: MOST_STEPS * MOST_STEPS }, (_, n): Point => {
+    return [(n % MOST_STEPS) * STEP_RIGHT, Math.floor(n / MOST_STEPS) * STEP_DOWN];
+  }).sort(([a, b], [c, d]) => Math.hypot(a, b) - Math.hypot(c, d));
+  const [right, below] = steps.find(([x, y]) => isFree(at[0] + x, at[1] + y)) ?? [0, 0];
+  return [at[0] + right, at[1] + below];
+}
+
+/** Where a block goes that nobody has put anywhere: right of what is selected. */
+export function besideSelection(state: Store): Point | null {
+  const chosen = state.selection.nodes.at(-1);
+  const entry = chosen === undefined ? undefined : state.document.nodes[chosen];
+  if (chosen === undefined || !entry) return null;
+  const [x, y] = pointOf(state.document, chosen);
+  return [x + boxOf(chosen, entry, state.ops.get(entry.op), []).width + 4 * GAP, y];
 }
 
 export const NO_PLACE: Point = [40, 40];

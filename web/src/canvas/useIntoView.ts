@@ -27,6 +27,7 @@ export function useIntoView(sizes: number): (event: unknown) => void {
   const request = useStudio((s) => s.focusRequest);
   const document = useStudio((s) => s.document);
   const flow = useReactFlow<Item, WireEdge>();
+  const moved = useRef(false); // by hand, since a page was opened
   const opened = useRef<{ request: FocusRequest; document: Document; until: number } | null>(null);
 
   const soon = ({ nodes, readable }: FocusRequest) => {
@@ -43,7 +44,8 @@ export function useIntoView(sizes: number): (event: unknown) => void {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new request counts, though it names the same blocks
   useEffect(() => {
-    if (!request) return;
+    if (!request || (request.unmoved && moved.current)) return;
+    if (request.readable && !request.unmoved) moved.current = false;
     opened.current = request.readable ? { request, document, until: performance.now() + GROWING_MS } : null;
     return soon(request);
   }, [request?.count]);
@@ -54,6 +56,8 @@ export function useIntoView(sizes: number): (event: unknown) => void {
     return opened.current ? soon(opened.current.request) : undefined;
   }, [sizes, document]);
   return useCallback((event) => {
-    if (event) opened.current = null; // a command has no event
+    if (!event) return; // a command has none
+    opened.current = null;
+    moved.current = true;
   }, []);
 }

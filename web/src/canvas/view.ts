@@ -3,7 +3,7 @@ import type { ReactFlowInstance } from "@xyflow/react";
 import type { Point } from "../api/types";
 import { blockId, type Item, type WireEdge } from "./nodes";
 
-export const ZOOM = { min: 0.05, max: 2.5 };
+export const ZOOM = { min: 0.02, max: 2.5 };
 export const DRAGGED_OP = "application/x-gradbag-op"; // the kind of what is dragged from the palette
 
 export const canvasView: {

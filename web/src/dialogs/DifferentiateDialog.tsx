@@ -1,9 +1,12 @@
 // Differentiate: an output, and the inputs whose gradients are wanted.
 import { useEffect, useMemo, useState } from "react";
 import { api, reason } from "../api/client";
+import type { Choice } from "../api/types";
 import { allWires } from "../page/links";
 import { useStudio } from "../store";
 import { Dialog } from "./Dialog";
+
+const keyOf = ({ side, name }: Choice) => `${side} ${name}`;
 
 export function DifferentiateDialog() {
   const document = useStudio((s) => s.document);
@@ -18,7 +21,7 @@ export function DifferentiateDialog() {
     [document, ops],
   );
   const [output, setOutput] = useState(() => firstOutput(outputs, selected));
-  const [choices, setChoices] = useState<{ name: string; reason: string }[] | null>(null);
+  const [choices, setChoices] = useState<Choice[] | null>(null);
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set());
   const [wrong, setWrong] = useState("");
   const [busy, setBusy] = useState(false);
@@ -33,13 +36,13 @@ export function DifferentiateDialog() {
       ({ inputs }) => {
         if (late) return;
         setChoices([...inputs].sort((a, b) => Number(a.reason !== "") - Number(b.reason !== "")));
-        const can = inputs.filter((input) => !input.reason).map((input) => input.name);
-        const own = can.filter(
-          (name) =>
-            selected.some((node) => name.startsWith(`${node}.`)) &&
-            !name.startsWith(`${output.slice(0, output.lastIndexOf("."))}.`),
-        );
-        setPicked(new Set(own.length ? own : can.length === 1 ? can : []));
+        const can = inputs.filter((input) => !input.reason);
+        const end = output.slice(0, output.lastIndexOf("."));
+        const own = can.filter(({ name }) => {
+          const node = name.slice(0, name.lastIndexOf("."));
+          return selected.includes(node) && node !== end;
+        });
+        setPicked(new Set((own.length ? own : can.length === 1 ? can : []).map(keyOf)));
       },
       (problem) => {
         if (!late) setWrong(reason(problem));
@@ -68,7 +71,9 @@ export function DifferentiateDialog() {
         onSubmit={async (event) => {
           event.preventDefault();
           setBusy(true);
-          const done = await differentiate(output, [...picked]);
+          const wanted = (choices ?? []).filter((choice) => picked.has(keyOf(choice)));
+          const named = (side: Choice["side"]) => wanted.filter((one) => one.side === side).map((one) => one.name);
+          const done = await differentiate(output, named("output"), named("input"));
           setBusy(false);
           if (done) closeDialog();
         }}
@@ -85,18 +90,24 @@ export function DifferentiateDialog() {
           <legend>With respect to</legend>
           {!choices && !wrong && <p className="quiet">Looking what it depends on…</p>}
           {choices?.length === 0 && <p className="quiet">It depends on nothing that can be differentiated.</p>}
-          {choices?.map(({ name, reason: why }) => (
-            <label key={name} className="choice check" aria-disabled={why !== ""}>
-              <input type="checkbox" disabled={why !== ""} checked={picked.has(name)} onChange={() => toggle(name)} />
+          {choices?.map((choice) => (
+            <label key={keyOf(choice)} className="choice check" aria-disabled={choice.reason !== ""}>
+              <input
+                type="checkbox"
+                disabled={choice.reason !== ""}
+                checked={picked.has(keyOf(choice))}
+                onChange={() => toggle(keyOf(choice))}
+              />
               <span>
-                <b>{name}</b>
-                {why && <span className="op-note">{why}</span>}
+                <b>{choice.name}</b>
+                {choice.side === "input" && <span className="op-note">the value in this port</span>}
+                {choice.reason && <span className="op-note">{choice.reason}</span>}
               </span>
             </label>
           ))}
         </fieldset>
         <p className="field-note" role="status">
-          {wrong || "The blocks of the gradient appear wired on the page; one undo takes them away."}
+          {wrong || "A block for each gradient appears on the page, and follows every edit; one undo takes them away."}
         </p>
         <div className="dialog-actions">
           <button type="button" onClick={closeDialog}>

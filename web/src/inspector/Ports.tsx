@@ -1,6 +1,6 @@
-import type { Argument, CheckedNode, Entry, InputInfo, OpInfo, Problem, Slot } from "../api/types";
+import type { Argument, CheckedNode, Entry, InputInfo, Link, OpInfo, Problem, Slot } from "../api/types";
 import { GridButton } from "../dialogs/GridButton";
-import { argumentAt, has, isLink } from "../page/links";
+import { argumentAt, has, inputOf, isLink } from "../page/links";
 import { hintOf, onlyDtype } from "../page/ports";
 import { useStudio } from "../store";
 import { IconButton } from "../toolbar/Icon";
@@ -82,6 +82,7 @@ type PortProps = {
 function Port({ node, port, info, item, argument, slot, dtype, problem }: PortProps) {
   const studio = useStudio.getState;
   const hint = hintOf(info);
+  const named = inputOf(argument);
   const remove = item && (
     <IconButton
       className="inspector-icon"
@@ -93,13 +94,13 @@ function Port({ node, port, info, item, argument, slot, dtype, problem }: PortPr
   );
   return (
     <div className="inspector-port">
-      {isLink(argument) ? (
+      {isLink(argument) || named !== null ? (
         <div className="inspector-field">
           <span className="inspector-label" title={hint}>
             {port}
           </span>
           <span className="inspector-input">
-            <NodeLink source={String(argument.from)} isInput />
+            <NodeLink source={named ?? String((argument as Link).from)} isInput />
             <IconButton
               className="inspector-icon"
               icon="close"

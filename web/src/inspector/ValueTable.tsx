@@ -96,7 +96,7 @@ export function ValueTable({ value, slice, lensRows, onRow }: Props) {
           if (cell === undefined) return { text: "…", muted: true };
           return { text: formatNumber(cell, dtype), title: String(cell), muted: cell === 0 || isOdd(cell) };
         }}
-        rowHead={(row) => rowIndex(slice.shape, row).join(", ")}
+        rowHead={(row) => originalIndex(slice, row).join(", ")}
         rowHeadTitle="Click, or press L: what feeds this row and what it feeds lights up"
         columnHead={(column) => (slice.shape.length < 2 ? "value" : String(column))}
         cursor={cursor}
@@ -115,6 +115,12 @@ export function ValueTable({ value, slice, lensRows, onRow }: Props) {
       </p>
     </div>
   );
+}
+
+/** The index of a row of a slice in the whole value, so that a slice does not number its rows anew. */
+function originalIndex(slice: Slice, row: number): number[] {
+  const [, ...rest] = rowIndex(slice.shape, row);
+  return slice.picks[0]?.kind === "one" ? rowIndex(slice.shape, row) : [firstAxis(slice, row), ...rest];
 }
 
 /** An element with all its digits. */

@@ -1,6 +1,7 @@
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { useStudio } from "../store";
 import { Icon } from "../toolbar/Icon";
+import { SumLine } from "./SumLine";
 import { lensText, nextRow, rowCount, shortName } from "./words";
 import "./lens.css";
 
@@ -11,7 +12,10 @@ export function LensBar() {
   const lens = useStudio((state) => state.lens);
   const isOpen = lens !== null;
   const results = useStudio((state) => (state.lens ? state.results : NONE));
-  const text = lens ? lensText(lens, (port) => shortName(results, port)) : "";
+  const [all, setAll] = useState(false); // whether everything that belongs to the row is named
+  const text = lens
+    ? lensText(lens, (port) => shortName(results, port), all ? Number.POSITIVE_INFINITY : undefined)
+    : "";
   const settled = lens !== null && (lens.lens !== null || lens.error !== "");
 
   useEffect(() => {
@@ -26,6 +30,7 @@ export function LensBar() {
   }, [isOpen]);
 
   if (!lens) return null;
+  const sum = lens.lens?.sum;
   const count = rowCount(useStudio.getState(), lens.node, lens.port);
   const [up, down] = [nextRow(lens.index, -1, count), nextRow(lens.index, 1, count)];
   const go = (index: number[] | null) => index && void useStudio.getState().look(lens.node, lens.port, index);
@@ -33,6 +38,11 @@ export function LensBar() {
     <section className="lens-bar" aria-label="Row lens">
       <span className="lens-mark" aria-hidden="true" />
       <p className={lens.error ? "lens-text lens-wrong" : "lens-text"}>{text}</p>
+      {(all || /\d more/.test(text)) && (
+        <button type="button" className="lens-all" aria-expanded={all} onClick={() => setAll(!all)}>
+          {all ? "less" : "all"}
+        </button>
+      )}
       <button type="button" disabled={!up} onClick={() => go(up)} aria-label="Row above" title="Row above (↑)">
         ↑
       </button>
@@ -47,6 +57,7 @@ export function LensBar() {
       >
         <Icon name="close" />
       </button>
+      {sum && sum.terms.length > 0 && lens.cell && <SumLine key={`${lens.node} ${lens.cell}`} sum={sum} />}
     </section>
   );
 }

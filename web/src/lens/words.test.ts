@@ -1,11 +1,25 @@
 import { describe, expect, it } from "vitest";
 import type { LensState } from "../store/types";
-import { isWireLit, lensText, litRows, nextRow, rowCount, rowsText, shortName, sideText } from "./words";
+import {
+  fraction,
+  isWireLit,
+  lensText,
+  litRows,
+  nextRow,
+  rowCount,
+  rowsText,
+  shortName,
+  sideText,
+  termName,
+} from "./words";
 
 const state: LensState = {
   node: "mean",
   port: "output",
   index: [3],
+  cell: null,
+  difference: null,
+  lit: null,
   error: "",
   lens: {
     marks: { "mean.output": [3], "data.output": [0, 2], "ids.output": [4], "loss.output": [-1] },
@@ -13,6 +27,7 @@ const state: LensState = {
     fed: ["loss.output"],
     wires: ["mean.data"],
     partial: "",
+    sum: null,
   },
 };
 
@@ -25,6 +40,18 @@ describe("the row lens in words", () => {
     expect(rowsText([])).toBe("nothing");
   });
 
+  it("writes coefficients as people do, and names what a term comes from", () => {
+    expect([0.5, 1 / 3, -0.5, 2, 0.123456, null].map(fraction)).toEqual(["½", "⅓", "(−½)", "2", "0.1235", "nan"]);
+    expect(termName({ source: "table.output", index: [2, 1] })).toBe("table[2, 1]");
+  });
+
+  it("names all that belongs to a row when asked to", () => {
+    const names = ["a.output", "b.output", "c.output", "d.output", "e.output"];
+    const marks = Object.fromEntries(names.map((name) => [name, [0]]));
+    expect(sideText(names, marks)).toContain("2 more");
+    expect(sideText(names, marks, (name) => name, 100)).toContain("row 0 of e.output");
+  });
+
   it("says what feeds a row and what it feeds", () => {
     expect(lensText(state)).toBe(
       "Row 3 of mean.output: fed by rows 0 and 2 of data.output, row 4 of ids.output; feeds the value of loss.output",
@@ -33,7 +60,7 @@ describe("the row lens in words", () => {
     expect(lensText({ ...state, lens: null, error: "run the page first" })).toBe(
       "Row 3 of mean.output: run the page first",
     );
-    const alone = { marks: {}, feeds: [], fed: [], wires: [], partial: "only 2,000 entries were followed" };
+    const alone = { marks: {}, feeds: [], fed: [], wires: [], partial: "only 2,000 entries were followed", sum: null };
     expect(lensText({ ...state, index: [1, 2], lens: alone })).toBe(
       "Entry [1, 2] of mean.output: nothing feeds it, and it feeds nothing (only 2,000 entries were followed)",
     );
@@ -41,7 +68,7 @@ describe("the row lens in words", () => {
 
   it("says what stands at both ends of a wire once", () => {
     const marks = { "data.output": [0], "mean.data": [0], "mean.output": [3] };
-    const lens = { marks, feeds: ["mean.data", "data.output"], fed: [], wires: ["mean.data"], partial: "" };
+    const lens = { marks, feeds: ["mean.data", "data.output"], fed: [], wires: ["mean.data"], partial: "", sum: null };
     expect(lensText({ ...state, lens }, (port) => port.replace(".output", ""))).toBe(
       "Row 3 of mean: fed by row 0 of data",
     );
@@ -74,7 +101,9 @@ describe("the row lens in words", () => {
     const results = { mean: { key: null, state: "done" as const, seconds: 0, outputs: [value], error: null } };
     const check = {
       problems: [],
-      nodes: { mean: { key: null, inputs: { data: { dtype: null, shape: [4, null] } }, outputs: [] } },
+      nodes: { mean: { key: null, inputs: { data: { dtype: null, shape: [4, null] } }, outputs: [], parts: 0 } },
+      parts: {},
+      frozen: [],
     };
     expect(rowCount({ results, check }, "mean", "output")).toBe(7);
     expect(rowCount({ results, check }, "mean", "data")).toBe(4);

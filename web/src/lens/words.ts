@@ -25,16 +25,21 @@ export function rowsText(rows: readonly number[]): string {
 }
 
 /** The ports of a side with what of them is lit: "rows 0 and 2 of grad.output, …". */
-export function sideText(ports: readonly string[], marks: Lens["marks"], called: Name = whole): string {
+export function sideText(
+  ports: readonly string[],
+  marks: Lens["marks"],
+  called: Name = whole,
+  most = MOST_NAMED,
+): string {
   const lit = ports.filter((port) => Object.hasOwn(marks, port) && (marks[port] as number[]).length > 0);
-  const named = lit.slice(0, MOST_NAMED).map((port) => `${rowsText(marks[port] as number[])} of ${called(port)}`);
+  const named = lit.slice(0, most).map((port) => `${rowsText(marks[port] as number[])} of ${called(port)}`);
   const more = lit.length - named.length;
   if (more > 0) named.push(`${more} more`);
   return named.join(", ");
 }
 
 /** One sentence for the bar and the live region; `called` gives a port the name that people know it by. */
-export function lensText(state: LensState, called: Name = whole): string {
+export function lensText(state: LensState, called: Name = whole, most = MOST_NAMED): string {
   const what = `${placeText(state.index)} of ${called(`${state.node}.${state.port}`)}`;
   if (state.error) return `${what}: ${state.error}`;
   if (state.lens === null) return `${what}: looking along the wires`;
@@ -46,6 +51,7 @@ export function lensText(state: LensState, called: Name = whole): string {
       ports.filter((port) => port !== own && !wires.includes(port)),
       marks,
       called,
+      most,
     );
   const [above, below] = [told(feeds), told(fed)];
   const parts = [above && `fed by ${above}`, below && `feeds ${below}`].filter(Boolean);
@@ -83,4 +89,31 @@ export function litRows(lens: LensState | null, node: string, port: string): num
 /** Whether the wire into an input is lit. */
 export function isWireLit(lens: LensState | null, node: string, port: string): boolean {
   return lens?.lens?.wires.includes(`${node}.${port}`) ?? false;
+}
+
+const FRACTIONS: readonly [number, string][] = [
+  [1 / 2, "½"],
+  [1 / 3, "⅓"],
+  [2 / 3, "⅔"],
+  [1 / 4, "¼"],
+  [3 / 4, "¾"],
+  [1 / 5, "⅕"],
+  [1 / 6, "⅙"],
+  [1 / 8, "⅛"],
+  [Math.SQRT1_2, "1/√2"],
+  [1 / Math.sqrt(3), "1/√3"],
+];
+
+/** A coefficient as one writes it: ½ where it is a half. */
+export function fraction(number: number | null): string {
+  if (number === null) return "nan";
+  const known = FRACTIONS.find(([value]) => Math.abs(Math.abs(number) - value) < 1e-6);
+  const text = known ? known[1] : String(Number(Math.abs(number).toPrecision(4)));
+  return number < 0 ? `(−${text})` : text;
+}
+
+/** What a term comes from: "table[2, 1]". */
+export function termName({ source, index }: { source: string; index: readonly number[] }): string {
+  const name = source.replace(/\.output$/, "");
+  return index.length ? `${name}[${index.join(", ")}]` : name;
 }

@@ -18,6 +18,18 @@ const page: Document = {
   groups: { g: { title: "G", nodes: ["a", "sum"] } },
 };
 
+describe("inputs by name", () => {
+  const named: Document = {
+    format: "gradbag-page/1",
+    nodes: { mean: { op: "Mean" }, d: { op: "Gradient", in: { of: { from: "mean" }, by: { input: "mean.data" } } } },
+  };
+  test("they follow a new name, and go with their node", () => {
+    const renamed = edits.renameNode("mean", "average")(named);
+    expect(renamed.nodes.d?.in).toEqual({ of: { from: "average" }, by: { input: "average.data" } });
+    expect(edits.removeNodes(["mean"])(named).nodes.d).toEqual({ op: "Gradient" });
+  });
+});
+
 describe("ports", () => {
   test("a literal is set, replaced and taken away; the order of ports stays", () => {
     const set = edits.setLiteral("last", "x", 5)(page);

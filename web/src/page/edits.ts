@@ -1,7 +1,7 @@
 // Every change of a page, as a pure function from a document to a document. What a change does not touch stays the same object.
 import type { Argument, Document, Entry, Group, Literal, Note, Point } from "../api/types";
 import type { Change } from "../store/types";
-import { has, isLink, splitPort, splitSource } from "./links";
+import { has, inputOf, isLink, splitPort, splitSource } from "./links";
 
 export const EMPTY: Document = { format: "gradbag-page/1", nodes: {} };
 
@@ -136,6 +136,15 @@ export function mapLinks(entry: Entry, change: (from: string) => string | null):
   if (!entry.in) return entry;
   let touched = false;
   const one = (value: Argument): Argument | undefined => {
+    const input = inputOf(value);
+    if (input !== null) {
+      // The port is part of its name, and no output of that node: only the node may change.
+      const dot = input.lastIndexOf(".");
+      const node = change(input.slice(0, dot));
+      if (node === input.slice(0, dot)) return value;
+      touched = true;
+      return node === null ? undefined : { input: `${node}${input.slice(dot)}` };
+    }
     if (!isLink(value) || typeof value.from !== "string") return value;
     const from = change(value.from);
     if (from === value.from) return value;

@@ -7,6 +7,12 @@ export function isLink(value: unknown): value is Link {
   return typeof value === "object" && value !== null && !Array.isArray(value) && "from" in value;
 }
 
+/** The input that {"input": "node.port"} names: what a gradient is by, where that is a value in a port. */
+export function inputOf(value: unknown): string | null {
+  if (typeof value !== "object" || value === null || !("input" in value)) return null;
+  return typeof value.input === "string" ? value.input : null;
+}
+
 /** Own keys only: a page may call a node "constructor". */
 export function has(record: object | undefined, key: string): boolean {
   return record !== undefined && Object.hasOwn(record, key);

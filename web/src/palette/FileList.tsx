@@ -12,7 +12,7 @@ export function FileList() {
   const readonly = useStudio((s) => s.session?.readonly ?? false);
   const studio = useStudio.getState;
   if (!files) return <p className="quiet">Looking for pages…</p>;
-  const recovered = files.recovered.filter((name) => name !== journal);
+  const recovered = files.recovered.filter((one) => one.path !== journal);
   return (
     <div className="files">
       <div className="file-tools">
@@ -33,17 +33,22 @@ export function FileList() {
           <section>
             <h2>Not saved yet</h2>
             <ul>
-              {recovered.map((name) => (
-                <li key={name} className="file-row">
-                  <button type="button" className="file" onClick={() => void studio().openPath(name)}>
-                    <span className="op-title">{name.startsWith("untitled-") ? "An untitled page" : name}</span>
-                    <span className="op-note">kept in the journal</span>
+              {recovered.map(({ path, title, saved_at, blocks }) => (
+                <li key={path} className="file-row">
+                  <button type="button" className="file" onClick={() => void studio().openPath(path)}>
+                    <span className="op-title">
+                      {path.startsWith("untitled-") ? title || "An untitled page" : path}
+                    </span>
+                    <span className="op-note">
+                      {whenText(saved_at)}
+                      {blocks.length ? ` · ${blocks.join(", ")}` : " · no blocks"}
+                    </span>
                   </button>
                   <IconButton
                     icon="trash"
-                    label={`Discard ${name}`}
+                    label={`Discard ${title || path}`}
                     title="Discard"
-                    onClick={() => void studio().discardJournal(name)}
+                    onClick={() => void studio().discardJournal(path)}
                   />
                 </li>
               ))}
@@ -59,6 +64,21 @@ export function FileList() {
             ))}
           </ul>
         </section>
+        {files.captures.length > 0 && (
+          <section>
+            <h2>Records of models</h2>
+            <ul>
+              {files.captures.map((one) => (
+                <li key={one} className="file-row">
+                  <button type="button" className="file" onClick={() => studio().openCapture(one)}>
+                    <span className="op-title">{one}</span>
+                    <span className="op-note">made by gradbag.capture</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
         {files.examples.length > 0 && (
           <section>
             <h2>Examples</h2>
@@ -73,6 +93,14 @@ export function FileList() {
       <p className="hint">Files can also be dropped onto the window.</p>
     </div>
   );
+}
+
+/** Day and time as this user writes them. */
+function whenText(at: string): string {
+  const when = new Date(at);
+  return Number.isNaN(when.getTime())
+    ? ""
+    : when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
 function FileRow({ file, open, editable }: { file: FileInfo; open: boolean; editable: boolean }) {

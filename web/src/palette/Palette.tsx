@@ -1,7 +1,8 @@
 // The side list of blocks, by category; a search narrows it.
 import { useMemo, useState } from "react";
-import type { OpInfo } from "../api/types";
-import { DRAGGED_OP, placeOnPage } from "../canvas/view";
+import type { OpInfo, Point } from "../api/types";
+import { besideSelection } from "../canvas/geometry";
+import { canvasView, DRAGGED_OP, placeOnPage } from "../canvas/view";
 import { useStudio } from "../store";
 import { Icon, IconButton } from "../toolbar/Icon";
 import { useFinder } from "./useFinder";
@@ -71,7 +72,7 @@ function OpRow({ op, category }: { op: OpInfo; category?: boolean }) {
           event.dataTransfer.setData(DRAGGED_OP, op.name);
           event.dataTransfer.effectAllowed = "copy";
         }}
-        onClick={() => useStudio.getState().addBlock(op.name, placeOnPage(middle()))}
+        onClick={() => useStudio.getState().addBlock(op.name, placeForNew())}
       >
         <span className="op-title">{op.title}</span>
         <span className="op-note">{category ? op.category : op.summary}</span>
@@ -86,11 +87,9 @@ function OpRow({ op, category }: { op: OpInfo; category?: boolean }) {
   );
 }
 
-let added = 0;
-
-/** The middle of the canvas, a little further each time so that blocks do not hide each other. */
-function middle(): [number, number] {
-  const box = document.querySelector(".canvas")?.getBoundingClientRect();
-  const shift = (added++ % 6) * 28;
-  return box ? [box.left + box.width / 2 - 120 + shift, box.top + box.height / 3 + shift] : [400, 300];
+/** Right of what is selected, else in the middle of the canvas. */
+function placeForNew(): Point {
+  const box = canvasView.element?.getBoundingClientRect();
+  const middle: Point = box ? [box.left + box.width / 2 - 120, box.top + box.height / 3] : [400, 300];
+  return besideSelection(useStudio.getState()) ?? placeOnPage(middle);
 }

@@ -9,6 +9,8 @@ const op = (name: string, title: string, category: string, summary: string, word
   summary,
   words,
   sparse: false,
+  gradient: false,
+  fed: false,
   differentiable: false,
   types: {},
   inputs: [],
@@ -22,6 +24,17 @@ const find = finder([
   op("RowMean", "Row mean", "Segments", "Averages rows", "average"),
   op("Plus", "Plus", "Arithmetic", "The sum of two tensors, row by row"),
 ]);
+
+test("all words in the name come first, however they are run together", () => {
+  const some = finder([
+    op("SqrtGrad", "Sqrt grad", "Arithmetic", "The gradient of a root"),
+    op("SparseSegmentSqrtNGrad", "x", "Gradients", "Spreads rows"),
+    op("Relu", "Relu", "Arithmetic", "Takes neg numbers away"),
+    op("Neg", "Neg", "Arithmetic", "The opposite"),
+  ]);
+  expect(some("sqrtn grad")[0]?.name).toBe("SparseSegmentSqrtNGrad");
+  expect(some("neg").map((one) => one.name)).toEqual(["Neg", "Relu"]);
+});
 
 test("CamelCase is several words and one", () => {
   expect(wordsOf("RowMeanGrad")).toEqual(["Row", "Mean", "Grad", "RowMeanGrad"]);

@@ -26,18 +26,27 @@ export function finder(ops: readonly OpInfo[]): Finder {
     },
   });
   index.addAll(ops);
-  const byName = new Map(ops.map((op) => [op.name, op]));
   return (query) => {
     const text = query.trim();
     if (!text) return [...ops];
     const found = index.search(text);
     const some = found.length ? found : index.search(text, { combineWith: "OR" });
-    const wanted = text.toLowerCase();
-    // Whose name it is; then whose name holds it with the least beside it; then the rest as they were found.
-    const beside = (op: OpInfo) => {
-      const names = [op.name.toLowerCase(), op.title.toLowerCase()].filter((name) => name.includes(wanted));
-      return names.length ? Math.min(...names.map((name) => name.length - wanted.length)) : 1000;
-    };
-    return some.flatMap((hit) => byName.get(String(hit.id)) ?? []).sort((a, b) => beside(a) - beside(b));
+    // Whose name holds most of the words, with the least beside them; then the rest as they were found.
+    const words = text
+      .toLowerCase()
+      .split(/[^\p{L}\p{N}]+/u)
+      .filter(Boolean);
+    const rank = new Map(some.map((hit, place) => [String(hit.id), place]));
+    const missing = (op: OpInfo) => words.filter((word) => !op.name.toLowerCase().includes(word)).length;
+    const order = (op: OpInfo) => [
+      missing(op),
+      missing(op) < words.length ? op.name.length : 0,
+      rank.get(op.name) ?? 0,
+    ];
+    const held = ops.filter((op) => rank.has(op.name) || missing(op) === 0);
+    return held
+      .map((op) => ({ op, by: order(op) }))
+      .sort((a, b) => a.by.map((n, place) => n - (b.by[place] as number)).find((n) => n !== 0) ?? 0)
+      .map(({ op }) => op);
   };
 }

@@ -11,15 +11,16 @@ export function checking(store: StoreApi<Store>): void {
   let checkTimer: ReturnType<typeof setTimeout> | null = null;
   let journalTimer: ReturnType<typeof setTimeout> | null = null;
   let asked: AbortController | null = null;
+  let told = ""; // the page of which it was said that another tab has it, too
   let sequence = Date.now(); // a page opened again goes on after its former edits
 
   const check = async () => {
     checkTimer = null;
     asked?.abort();
     asked = new AbortController();
-    const { document, file } = store.getState();
+    const { document, file, opened } = store.getState();
     try {
-      const found = await api.check({ page: document, path: file.path }, asked.signal);
+      const found = await api.check({ page: document, path: file.path, open: opened }, asked.signal);
       if (store.getState().document !== document) return; // a newer check is on its way
       store.setState((state) => {
         const check = { ...found, nodes: kept(state.check?.nodes, found.nodes) };
@@ -33,7 +34,7 @@ export function checking(store: StoreApi<Store>): void {
 
   const journal = async () => {
     journalTimer = null;
-    const { document, file, session } = store.getState();
+    const { document, file, session, client } = store.getState();
     if (session?.readonly || document === file.savedDocument) return;
     if (file.save === "saving") {
       journalTimer = setTimeout(journal, JOURNAL_AFTER);
@@ -41,7 +42,12 @@ export function checking(store: StoreApi<Store>): void {
     }
     sequence += 1;
     try {
-      await api.journal(file.journal, document, sequence);
+      const { beside } = await api.journal(file.journal, document, sequence, { client, seen: file.seen });
+      if (beside && told !== file.journal) {
+        told = file.journal;
+        const text = "This page is edited in another tab as well. Both are kept; what is saved first stays.";
+        store.getState().toast("info", text);
+      }
       store.setState((state) =>
         state.document === document && state.file.save !== "saving"
           ? { file: { ...state.file, save: "journaled" } }
@@ -55,7 +61,8 @@ export function checking(store: StoreApi<Store>): void {
 
   store.subscribe((state, before) => {
     const back = state.connection === "open" && before.connection === "lost";
-    if (state.document !== before.document || state.session !== before.session || back) {
+    const other = state.document !== before.document || state.opened !== before.opened;
+    if (other || state.session !== before.session || back) {
       if (!state.session) return;
       if (checkTimer) clearTimeout(checkTimer);
       checkTimer = setTimeout(check, CHECK_AFTER);

@@ -1,14 +1,18 @@
 // Changes of the document: one way in, a step of history each, and the commands that are made of edits.
+
 import { api, reason } from "../api/client";
-import type { Document, Entry, Point } from "../api/types";
-import { spreadLayout } from "../canvas/geometry";
+import { recorded as kept, READ_ONLY } from "../api/recorded";
+import type { Document, Entry, OpInfo, Point } from "../api/types";
+import { besideSelection, boxOf, freePlace, spreadLayout } from "../canvas/geometry";
 import { fragmentOf, pasted, readFragment } from "../page/clipboard";
+import { holderOf, tableLiteral } from "../page/data";
 import * as edits from "../page/edits";
 import { recorded, redone, sealed, type Turned, undone } from "../page/history";
-import { allWires, has, isLink, sourceOf, splitPort } from "../page/links";
+import { allWires, argumentAt, has, inputOf, isLink, sourceOf, splitPort } from "../page/links";
+import { literalDtype, literalTensor } from "../values/literals";
 import { NOTHING } from "./initial";
 import type { GetState, SetState } from "./parts";
-import type { Actions, Selection } from "./types";
+import type { Actions, PortPlace, RunState, Selection, Store } from "./types";
 
 export function editing(set: SetState, get: GetState) {
   const turn = (turned: Turned | null, verb: string) => {
@@ -18,8 +22,26 @@ export function editing(set: SetState, get: GetState) {
       history: turned.history,
       selection: surviving(state.selection, turned.document),
       file: { ...state.file, save: turned.document === state.file.savedDocument ? "clean" : "changed" },
+      run: afterEdit(state.run),
       spoken: `${verb}: ${turned.label}`,
     }));
+  };
+
+  const pasteTable = (text: string) => {
+    const holder = holderOf(get().ops.values());
+    const literal = tableLiteral(text);
+    if (!holder || literal === null)
+      return get().toast("info", "The clipboard holds neither blocks nor a table of numbers.");
+    const tensor = holder.attrs.find((attr) => attr.kind === "tensor")?.name ?? "";
+    const type = holder.attrs.find((attr) => attr.kind === "type")?.name ?? "";
+    const { document } = get();
+    const name = edits.freeName("table", (taken) => has(document.nodes, taken));
+    const whole = (literalTensor(literal, "")?.cells ?? []).every((cell) => Number.isInteger(cell));
+    const entry: Entry = { op: holder.name, attrs: { [type]: whole ? "int32" : "float32", [tensor]: literal } };
+    const place = freePlace(get(), besideSelection(get()) ?? [40, 40], boxOf(name, entry, holder, []));
+    get().edit("paste a table", edits.addNode(name, entry, place));
+    get().select({ nodes: [name] });
+    get().bringIntoView([name]);
   };
 
   let last = { text: "", times: 0 };
@@ -28,7 +50,7 @@ export function editing(set: SetState, get: GetState) {
     last = { text, times: last.text === text ? last.times + 1 : 1 };
     const offset: Point = [32 * last.times, 32 * last.times];
     const fragment = readFragment(text);
-    if (!fragment) return get().toast("info", "The clipboard holds no blocks.");
+    if (!fragment) return pasteTable(text);
     const { document, names } = pasted(get().document, fragment, offset, get().file.journal);
     get().edit(`paste ${counted(names.nodes.length, "block")}`, () => document);
     get().select(names);
@@ -37,6 +59,7 @@ export function editing(set: SetState, get: GetState) {
 
   return {
     edit(label, change, mergeKey) {
+      if (kept) return get().toast("info", READ_ONLY);
       const before = get().document;
       const document = change(before);
       if (document === before) return;
@@ -45,7 +68,7 @@ export function editing(set: SetState, get: GetState) {
         history: recorded(state.history, before, label, mergeKey),
         selection: surviving(state.selection, document),
         file: { ...state.file, save: "changed" },
-        run: state.run.state === "stepping" ? { ...state.run, id: null, state: "idle", next: null } : state.run,
+        run: afterEdit(state.run),
         lens: null,
       }));
     },
@@ -68,11 +91,15 @@ export function editing(set: SetState, get: GetState) {
       const info = get().ops.get(op);
       if (!info) return null;
       const { document } = get();
-      const name = edits.freeName(edits.slug(info.name), (taken) => has(document.nodes, taken));
+      const pulled = connectTo?.wiring.side === "input" ? heldBy(get(), info, connectTo.wiring) : null;
+      const stem = pulled ? edits.slug(connectTo?.wiring.port ?? "") : edits.slug(info.name);
+      const name = edits.freeName(stem, (taken) => has(document.nodes, taken));
       const entry: Entry = { op };
       if (Object.keys(info.example.in ?? {}).length) entry.in = { ...info.example.in };
       if (Object.keys(info.example.attrs ?? {}).length) entry.attrs = { ...info.example.attrs };
-      const changes = [edits.addNode(name, entry, position)];
+      if (pulled) entry.attrs = { ...entry.attrs, ...pulled };
+      const place = freePlace(get(), position, boxOf(name, entry, info, []));
+      const changes = [edits.addNode(name, entry, place)];
       if (connectTo) {
         const { wiring, port } = connectTo;
         if (wiring.side === "output") {
@@ -164,22 +191,25 @@ export function editing(set: SetState, get: GetState) {
         get().toast("danger", reason(problem));
       }
     },
-
-    async differentiate(output, inputs) {
-      const { document, file } = get();
-      try {
-        const made = await api.differentiate({ page: document, path: file.path, output, inputs });
-        get().edit(`differentiate ${output}`, () => made.page);
-        get().select({ nodes: made.added });
-        get().bringIntoView(made.added);
-        get().say(`${counted(made.added.length, "block")} added: the gradient of ${output}`);
-        return true;
-      } catch (problem) {
-        get().toast("danger", reason(problem));
-        return false;
-      }
-    },
   } satisfies Partial<Actions>;
+}
+
+/** An edit ends a run that goes step by step, and what the last one said of a failure is of another page. */
+function afterEdit(run: RunState): RunState {
+  if (run.state === "stepping") return { ...run, id: null, state: "idle", next: null };
+  return run.state === "idle" && run.outcome === "failed" ? { ...run, outcome: null, error: "" } : run;
+}
+
+/** What stands typed in a port, as the settings of a block that holds a tensor and nothing else. */
+function heldBy(state: Store, info: OpInfo, { node, port }: PortPlace): Record<string, unknown> | null {
+  const tensor = info.attrs.find((attr) => attr.kind === "tensor");
+  const type = info.attrs.find((attr) => attr.kind === "type");
+  const held = argumentAt(state.document.nodes[node], port);
+  if (info.inputs.length || !tensor || !type || held === undefined || isLink(held) || inputOf(held)) return null;
+  const dtype = literalDtype(held) ?? state.check?.nodes[node]?.inputs[port]?.dtype;
+  if (!dtype) return null;
+  const plain = typeof held === "object" && held !== null && !Array.isArray(held) && "value" in held;
+  return { [type.name]: dtype, [tensor.name]: plain && !("shape" in held) ? held.value : held };
 }
 
 /** What of a selection is still in the document. */

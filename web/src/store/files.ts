@@ -1,9 +1,13 @@
 // Files: the session, opening, saving, recovery, and ways out to other formats.
 import { api, Refused, reason } from "../api/client";
 import { listen } from "../api/events";
+import { recorded } from "../api/recorded";
 import type { Document, OpenedFile, RefusedReply } from "../api/types";
-import { EMPTY } from "../page/edits";
+import { pasted } from "../page/clipboard";
+import { heldLiteral } from "../page/data";
+import { EMPTY, moveNodes } from "../page/edits";
 import { NO_HISTORY } from "../page/history";
+import { has } from "../page/links";
 import { download, pngOf } from "../page/picture";
 import { sound } from "../page/sound";
 import { IDLE, NOTHING, untitled } from "./initial";
@@ -33,9 +37,10 @@ export function files(set: SetState, get: GetState) {
     const left = get();
     // Whoever leaves a page with changes has been asked: they are not offered again.
     if (left.document !== left.file.savedDocument && left.file.journal !== file.journal) {
-      void api.discard(left.file.journal).then(get().loadFiles, () => undefined);
+      void api.leave(left.file.journal, left.client).then(get().loadFiles, () => undefined);
     }
     set({
+      capture: null,
       document,
       file,
       loopSteps: Object.values(document.runs ?? {}).find((run) => run.steps)?.steps ?? 10,
@@ -43,6 +48,8 @@ export function files(set: SetState, get: GetState) {
       history: NO_HISTORY,
       selection: NOTHING,
       results: {},
+      judged: {},
+      timeline: null,
       run: IDLE,
       lens: null,
       wiring: null,
@@ -70,7 +77,8 @@ export function files(set: SetState, get: GetState) {
   const opened = (found: OpenedFile) => {
     if (found.path.startsWith("untitled-")) {
       // It never had a file: what the journal holds is all there is.
-      const file = { ...untitled(), journal: found.path, trusted: found.trusted, savedDocument: null };
+      const seen = found.recovered?.client ?? "";
+      const file = { ...untitled(), journal: found.path, seen, trusted: found.trusted, savedDocument: null };
       return show(shown(found.recovered?.page ?? found.page).page, { ...file, save: "journaled" });
     }
     const { page, whole } = shown(found.page);
@@ -80,13 +88,41 @@ export function files(set: SetState, get: GetState) {
       version: found.version,
       trusted: found.trusted || isExample(found.path),
       journal: isExample(found.path) ? untitled().journal : found.path,
+      seen: "",
       save: "clean",
       savedDocument: page,
     });
+    void placed(page);
     const { recovered } = found;
     if (recovered)
-      get().openDialog({ kind: "recovered", page: sound(recovered.page).page, savedAt: recovered.saved_at });
-    else if (isExample(found.path)) void get().runAll();
+      get().openDialog({
+        kind: "recovered",
+        page: sound(recovered.page).page,
+        savedAt: recovered.saved_at,
+        client: recovered.client,
+      });
+    else if (isExample(found.path) && !recorded) void get().runAll();
+  };
+
+  /** A page that was written by hand or by a program says not where its blocks stand: that is no edit of it. */
+  const placed = async (page: Document) => {
+    const without = Object.keys(page.nodes).filter((node) => !has(page.layout, node));
+    if (!without.length) return;
+    try {
+      const all = without.length === Object.keys(page.nodes).length;
+      const { layout } = await api.layout(page, all ? null : without);
+      const { document, file } = get();
+      if (document !== page) return;
+      const own = all ? layout : Object.fromEntries(Object.entries(layout).filter(([node]) => without.includes(node)));
+      const laid = moveNodes(own)(document);
+      set({
+        document: laid,
+        file: { ...file, savedDocument: file.savedDocument === page ? laid : file.savedDocument },
+      });
+      get().bringIntoView([], true);
+    } catch (problem) {
+      get().say(reason(problem));
+    }
   };
 
   /** Asks first when work would be lost. */
@@ -101,7 +137,7 @@ export function files(set: SetState, get: GetState) {
     const { document, file } = get();
     set({ file: { ...file, save: "saving" } });
     try {
-      const saved = await api.save(path, document, version, force);
+      const saved = await api.save(path, document, version, force, { client: get().client, seen: file.seen });
       set((state) => {
         const same = state.document === document;
         return {
@@ -112,12 +148,13 @@ export function files(set: SetState, get: GetState) {
             version: saved.version,
             trusted: state.file.trusted,
             journal: path,
+            seen: "",
             save: same ? "clean" : "changed",
             savedDocument: same ? saved.page : document,
           },
         };
       });
-      if (file.journal !== path) void api.discard(file.journal).catch(() => undefined);
+      if (file.journal !== path) void api.leave(file.journal, get().client).catch(() => undefined);
       address(path);
       get().say(`Saved ${path}`);
       void get().loadFiles();
@@ -148,6 +185,7 @@ export function files(set: SetState, get: GetState) {
       try {
         const token = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
         const wanted = /[#&]page=([^&]*)/.exec(location.hash)?.[1];
+        const record = /[#&]capture=([^&]+)/.exec(location.hash)?.[1];
         if (token) {
           await api.enter(decodeURIComponent(token));
           history.replaceState(null, "", `${location.pathname}${wanted ? `#page=${wanted}` : ""}`);
@@ -169,6 +207,13 @@ export function files(set: SetState, get: GetState) {
           },
         });
         await get().loadFiles();
+        if (recorded) {
+          opened(await api.file("recorded"));
+          set({ run: { ...IDLE, id: "recorded", state: "running" } });
+          for (const event of recorded.events) get().received(event);
+          return set({ panel: { ...get().panel, leftOpen: false } });
+        }
+        if (record) return get().openCapture(decodeURIComponent(record));
         // Who comes for the first time finds something that runs; "page=" alone asks for an empty page.
         const { pages = [], examples = [], recovered = [] } = get().files ?? {};
         const first = wanted === undefined && !pages.length && !recovered.length ? examples[0]?.path : undefined;
@@ -189,6 +234,12 @@ export function files(set: SetState, get: GetState) {
       } catch (problem) {
         get().say(reason(problem));
       }
+    },
+
+    openCapture(path) {
+      set({ capture: path });
+      history.replaceState(null, "", `${location.pathname}${path ? `#capture=${encodeURIComponent(path)}` : ""}`);
+      if (!path) address(get().file.path);
     },
 
     newPage: () => leaving(() => show(EMPTY, untitled())),
@@ -219,6 +270,26 @@ export function files(set: SetState, get: GetState) {
       });
     },
 
+    async insertData(file, at, port) {
+      try {
+        const { page } = await api.open(file.name, file);
+        const names = Object.keys(page.nodes);
+        const literal = port && names.length === 1 ? heldLiteral(page, names[0] as string) : null;
+        if (port && literal !== null) {
+          const dot = port.lastIndexOf(".");
+          get().setLiteral(port.slice(0, dot), port.slice(dot + 1), literal);
+        } else {
+          const made = pasted(get().document, page, at, "");
+          get().edit(`insert ${file.name}`, () => made.document);
+          get().select(made.names);
+          get().bringIntoView(made.names.nodes);
+        }
+        get().say(`Inserted ${names.join(", ")} from ${file.name}`);
+      } catch (problem) {
+        get().toast("danger", `Could not read ${file.name}: ${reason(problem)}`);
+      }
+    },
+
     async save() {
       const { file, session } = get();
       if (session?.readonly)
@@ -246,7 +317,7 @@ export function files(set: SetState, get: GetState) {
         set({
           file: { ...get().file, version: dialog.version, save: "clean", savedDocument: get().document },
         });
-        void api.discard(file.journal).catch(() => undefined);
+        void api.leave(file.journal, get().client).catch(() => undefined);
       }
     },
 
@@ -254,8 +325,10 @@ export function files(set: SetState, get: GetState) {
       const { dialog, file } = get();
       if (dialog?.kind !== "recovered") return;
       get().closeDialog();
-      if (choice === "recover") get().edit("recover", () => dialog.page);
-      else await api.discard(file.journal).catch((problem) => get().toast("danger", reason(problem)));
+      if (choice === "recover") {
+        set({ file: { ...file, seen: dialog.client } });
+        get().edit("recover", () => dialog.page);
+      } else await api.discard(file.journal).catch((problem) => get().toast("danger", reason(problem)));
       void get().loadFiles();
     },
 
@@ -325,6 +398,7 @@ export function files(set: SetState, get: GetState) {
 
 /** The tab's address names the page, so that loading it again opens the same. */
 function address(path: string | null): void {
+  if (recorded) return; // a file has no address of its own to change
   history.replaceState(null, "", `${location.pathname}${path ? `#page=${encodeURIComponent(path)}` : ""}`);
 }
 

@@ -24,7 +24,7 @@ export const IDLE: RunState = {
 
 export function untitled(): FileState {
   const journal = `untitled-${crypto.randomUUID()}`;
-  return { path: null, version: null, trusted: true, journal, save: "clean", savedDocument: EMPTY };
+  return { path: null, version: null, trusted: true, journal, seen: "", save: "clean", savedDocument: EMPTY };
 }
 
 const PANEL: Panel = {
@@ -43,6 +43,7 @@ export function initialState(): State {
     catalogue: null,
     ops: new Map(),
     files: null,
+    capture: null,
     fatal: "",
     document: EMPTY,
     history: NO_HISTORY,
@@ -50,14 +51,18 @@ export function initialState(): State {
     selection: NOTHING,
     check: null,
     checkedDocument: null,
+    opened: [],
     problemsOf: new Map(),
     results: {},
+    judged: {},
+    timeline: null,
     run: IDLE,
     loopSteps: 10,
+    live: false,
     runName: "",
     connection: "connecting",
     lens: null,
-    panel: PANEL,
+    panel: window.innerWidth > 800 ? PANEL : { ...PANEL, leftOpen: false, rightOpen: false },
     theme: chosenTheme(),
     wiring: null,
     quick: null,

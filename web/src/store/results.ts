@@ -50,6 +50,10 @@ export function told(
         now = stepping
           ? { ...now, seconds, ran, cached }
           : { ...now, id: null, state: "idle", next: null, outcome: state, seconds, ran, cached, mismatches };
+        for (const node of event.stale) {
+          const result = next[node];
+          if (result && !result.outdated) next[node] = { ...result, outdated: true };
+        }
         // What had begun when the run ended has no value of this run.
         for (const [node, result] of Object.entries(next)) {
           if (result.state === "running" || result.state === "queued") {

@@ -14,6 +14,9 @@ const finished = (id: string): StudioEvent => ({
   ran: 1,
   cached: 0,
   mismatches: [],
+  judged: [],
+  stale: [],
+  rounds: 0,
 });
 
 let frames: (() => void)[];

@@ -52,16 +52,17 @@ export function running(set: SetState, get: GetState) {
 
   const ask = (targets: string[] | null, steps: number, run: string | null) =>
     begin(async () => {
-      const { document, file, client } = get();
+      const { document, file, client, opened: open } = get();
+      void get().showRound(null);
       set({ run: { ...IDLE, state: "queued", targets, steps }, lens: null });
-      claim((await api.run({ page: document, path: file.path, run, targets, steps, client })).id);
+      claim((await api.run({ page: document, path: file.path, run, targets, steps, client, open })).id);
     });
 
   const step = async () => {
-    const { run, document, file, selection, client } = get();
+    const { run, document, file, selection, client, opened: open } = get();
     const on = run.state === "stepping" ? run.id : null;
     const targets = on ? run.targets : selection.nodes.length ? selection.nodes : null;
-    const { id, next, done } = await api.step({ page: document, path: file.path, targets, id: on, client });
+    const { id, next, done } = await api.step({ page: document, path: file.path, targets, id: on, client, open });
     const last = done.at(-1);
     set({
       run: {
@@ -87,7 +88,7 @@ export function running(set: SetState, get: GetState) {
     const first = !shown(results) && !history.past.length;
     set(told(results, run, events, document === checkedDocument ? check?.nodes : undefined));
     // A page that was only opened shows all of itself, results included.
-    if (first && run.targets === null && shown(get().results)) get().bringIntoView([], true);
+    if (first && run.targets === null && shown(get().results)) get().bringIntoView([], true, true);
     for (const event of events) {
       if (event.type === "error") {
         const { node, port, text } = event;
@@ -96,7 +97,13 @@ export function running(set: SetState, get: GetState) {
       } else if (event.type === "finished") {
         if (event.state === "done") get().say(`Run finished: ${event.ran} ran, ${event.cached} from the cache`);
         else if (event.state === "stopped") get().say("Run stopped");
-        for (const miss of event.mismatches) get().toast("danger", miss.text);
+        for (const { name, got, expected, text } of event.mismatches) {
+          get().toast("danger", `${name} is ${got}, not ${expected} as expected: ${text}`);
+        }
+        const wrong = (name: string) =>
+          event.mismatches.find((one) => one.name.split("[")[0]?.startsWith(name)) ?? null;
+        set({ judged: { ...get().judged, ...Object.fromEntries(event.judged.map((name) => [name, wrong(name)])) } });
+        if (event.rounds > 1) void get().loadTimeline();
         if (event.state !== "done") following = [];
         const next = following.shift();
         if (next !== undefined) void get().runNamed(next);
@@ -119,8 +126,7 @@ export function running(set: SetState, get: GetState) {
     },
     runLoop(steps) {
       following = [];
-      const names = runNames(get());
-      return ask(null, steps, names.find((name) => stepsOf(get(), name) > 1) ?? names[0] ?? null);
+      return ask(null, steps, loopedRun(get()));
     },
     runNamed: (name) => ask(null, stepsOf(get(), name), name),
     runStep: () => begin(step),
@@ -156,6 +162,12 @@ export function running(set: SetState, get: GetState) {
       set({ run: { ...IDLE, outcome: "stopped", error: "The connection was lost during the run: run it again." } });
     },
 
+    setLive(live) {
+      const loops = Object.values(get().document.runs ?? {}).some((run) => run.mode === "loop");
+      if (live && loops) get().toast("info", "This page has a loop, which is not run with every edit: press Run.");
+      set({ live });
+      get().say(live ? "Live: every edit runs the page" : "Edits wait for Run");
+    },
     setRunName: (name) => set({ runName: name }),
     setLoopSteps: (steps) => set({ loopSteps: Math.max(1, Math.min(1_000_000, Math.round(steps) || 1)) }),
   } satisfies Partial<Actions>;
@@ -169,6 +181,12 @@ function isBusy({ state }: RunState): boolean {
 function runNames({ document, runName }: Store): string[] {
   const names = Object.keys(document.runs ?? {});
   return names.includes(runName) ? [runName] : names;
+}
+
+/** The run that Loop means: the first that is written as a loop, else the first. */
+export function loopedRun(state: Store): string | null {
+  const names = runNames(state);
+  return names.find((name) => stepsOf(state, name) > 1) ?? names[0] ?? null;
 }
 
 function stepsOf({ document }: Store, name: string | undefined): number {

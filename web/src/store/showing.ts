@@ -22,8 +22,8 @@ export function showing(set: SetState, get: GetState) {
     openQuick: (quick) => set({ quick }),
     closeQuick: () => set({ quick: null, wiring: null }),
     showHelp: (op) => set((state) => ({ panel: { ...state.panel, right: "help", rightOpen: true, helpOp: op } })),
-    bringIntoView: (nodes, readable = false) =>
-      set((state) => ({ focusRequest: { nodes, readable, count: (state.focusRequest?.count ?? 0) + 1 } })),
+    bringIntoView: (nodes, readable = false, unmoved = false) =>
+      set((state) => ({ focusRequest: { nodes, readable, unmoved, count: (state.focusRequest?.count ?? 0) + 1 } })),
     goTo(node) {
       get().select({ nodes: [node] });
       get().bringIntoView([node]);

@@ -14,13 +14,15 @@ const op: OpInfo = {
   summary: "",
   category: "Tests",
   sparse: false,
+  gradient: false,
+  fed: false,
   differentiable: true,
   types: {},
   inputs: [
     { name: "x", dtype: "float32", many: false, dims: "", text: "" },
     { name: "more", dtype: "float32", many: true, dims: "", text: "" },
   ],
-  outputs: [{ name: "output", dtype: "float32", dims: "", text: "" }],
+  outputs: [{ name: "output", dtype: "float32", many: false, count: "", dims: "", text: "" }],
   attrs: [],
   example: { in: { x: 1, more: [2, 3] } },
   words: "",
@@ -85,7 +87,18 @@ describe("events", () => {
     { type: "node", id: "1", node: "a", state: "done", key: "k", seconds: 0.1, outputs: [value] },
     { type: "node", id: "1", node: "b", state: "running" },
     { type: "error", id: "1", node: "c", port: "x", text: "wrong", kind: "shape" },
-    { type: "finished", id: "1", state: "failed", seconds: 0.2, ran: 1, cached: 0, mismatches: [] },
+    {
+      type: "finished",
+      id: "1",
+      state: "failed",
+      seconds: 0.2,
+      ran: 1,
+      cached: 0,
+      mismatches: [],
+      judged: [],
+      stale: [],
+      rounds: 0,
+    },
   ];
   test("tell results, the error at its port, and how the run ended", () => {
     const { results, run } = told({}, { ...initialState().run, id: "1" }, events);

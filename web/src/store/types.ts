@@ -2,6 +2,7 @@
 import type {
   Catalogue,
   Check,
+  Difference,
   Document,
   ExportKind,
   FileList,
@@ -12,6 +13,7 @@ import type {
   OpInfo,
   Point,
   Problem,
+  Series,
   Session,
   Side,
   StudioEvent,
@@ -35,6 +37,14 @@ export type Result = {
   seconds: number;
   outputs: Value[];
   error: ResultError | null;
+  outdated?: boolean; // a variable that it reads has got another value since
+};
+/** What became of single numbers in the rounds of a loop. */
+export type Timeline = {
+  rounds: number[];
+  series: Series[];
+  shown: number | null; // the round that all blocks show; null: the last run
+  pinned: { name: string; rounds: number[]; values: (number | null)[] }[]; // curves of former loops
 };
 export type RunState = {
   id: string | null; // of the run under way, or being stepped
@@ -64,11 +74,15 @@ export type LensState = {
   node: string;
   port: string;
   index: number[];
+  cell: number[] | null; // the entry of which the sum is told
   lens: Lens | null; // null while the answer is on its way
   error: string;
+  difference: Difference | null; // the check of a gradient's cell, where it was asked for
+  lit: { source: string; index: number[] } | null; // a term that is pointed at
 };
-/** Bring these blocks into view, or all if there are none; readable: rather a part than too small. */
-export type FocusRequest = { nodes: string[]; count: number; readable: boolean };
+/** Bring these blocks into view, or all if there are none; readable: rather a part than too small;
+ * unmoved: only where the view is still that of the opened page. */
+export type FocusRequest = { nodes: string[]; count: number; readable: boolean; unmoved: boolean };
 export type LeftTab = "blocks" | "files" | "outline";
 export type Panel = {
   left: LeftTab;
@@ -95,7 +109,7 @@ export type DialogState =
   | { kind: "rename-file"; path: string }
   | { kind: "delete-file"; path: string }
   | { kind: "conflict"; theirs: Document; version: string }
-  | { kind: "recovered"; page: Document; savedAt: string }
+  | { kind: "recovered"; page: Document; savedAt: string; client: string }
   | { kind: "trust"; onYes: () => void }
   | { kind: "differentiate" }
   | { kind: "rename-node"; node: string }
@@ -110,6 +124,7 @@ export type FileState = {
   version: string | null;
   trusted: boolean;
   journal: string; // the name its journal has: the path or "untitled-…"
+  seen: string; // the former tab whose unsaved work goes on in this one
   save: SaveState;
   savedDocument: Document | null;
 };
@@ -121,6 +136,7 @@ export type State = {
   catalogue: Catalogue | null;
   ops: ReadonlyMap<string, OpInfo>; // the catalogue by name
   files: FileList | null;
+  capture: string | null; // the record that is shown in the page's place
   fatal: string; // why the studio cannot start, in words
 
   document: Document;
@@ -130,10 +146,14 @@ export type State = {
   selection: Selection;
   check: Check | null;
   checkedDocument: Document | null; // the document that `check` is of
+  opened: readonly string[]; // the gradients that show what they are made of
   problemsOf: ReadonlyMap<string, Problem[]>; // by node
   results: Record<string, Result>;
+  judged: Record<string, Mismatch | null>; // what the page expects: null where it holds
+  timeline: Timeline | null;
   run: RunState;
   loopSteps: number;
+  live: boolean; // every edit runs the page
   runName: string; // which of the page's runs; "": all of them in order
   connection: Connection;
 
@@ -168,7 +188,9 @@ export type Actions = {
   groupSelection(): void;
   addNote(position?: Point): void;
   tidy(): Promise<void>;
-  differentiate(output: string, inputs: string[]): Promise<boolean>;
+  differentiate(output: string, inputs: string[], ports: string[]): Promise<boolean>; // by outputs, by values in ports
+  restate(): Promise<void>; // gradients that were written out become live ones
+  openParts(node: string, open: boolean): void;
 
   // -------------------------------------------------------------- wires
   join(place: PortPlace, other: Omit<PortPlace, "side">): Promise<boolean>; // the same, whichever is the output
@@ -187,17 +209,28 @@ export type Actions = {
   reconnected(): void; // the socket is back: what a run said meanwhile is lost
   setLoopSteps(steps: number): void;
   setRunName(name: string): void;
+  setLive(live: boolean): void;
+
+  // -------------------------------------------------------------- time
+  loadTimeline(): Promise<void>;
+  showRound(round: number | null): Promise<void>; // null: what the last run gave
+  pinCurve(name: string): void;
+  closeTimeline(): void;
 
   // -------------------------------------------------------------- the row lens
-  look(node: string, port: string, index: number[]): Promise<void>;
+  look(node: string, port: string, index: number[], cell?: number[]): Promise<void>;
+  checkGradient(): Promise<void>; // of the cell in the lens, by finite differences
+  pointAt(lit: LensState["lit"]): void;
   closeLens(): void;
 
   // -------------------------------------------------------------- files
   start(): Promise<void>;
   loadFiles(): Promise<void>;
   newPage(): void;
+  openCapture(path: string | null): void; // null: back to the page
   openPath(path: string): Promise<void>;
   openDropped(file: File): Promise<void>;
+  insertData(file: File, at: Point, port: string | null): Promise<void>; // into blocks, or into the port "node.port"
   save(): Promise<void>;
   saveAs(path: string): Promise<void>;
   resolveConflict(choice: "mine" | "theirs" | "copy", copyPath?: string): Promise<void>;
@@ -216,7 +249,7 @@ export type Actions = {
   openQuick(quick: QuickPalette): void;
   closeQuick(): void;
   showHelp(op: string): void;
-  bringIntoView(nodes: string[], readable?: boolean): void; // no nodes: all; readable: rather a part than too small
+  bringIntoView(nodes: string[], readable?: boolean, unmoved?: boolean): void; // see FocusRequest
   goTo(node: string): void; // selects a block and brings it into view
   say(text: string): void; // to the live region
   toast(tone: Toast["tone"], text: string): void;

@@ -2,7 +2,8 @@
 import { placeOnPage } from "../canvas/view";
 import { setTitle } from "../page/edits";
 import { useStudio } from "../store";
-import { isExample } from "../store/files";
+import { bareName, isExample } from "../store/files";
+import { loopedRun } from "../store/running";
 import type { Theme } from "../store/types";
 import { useDraft } from "../values/useDraft";
 import { Icon, type IconName } from "./Icon";
@@ -64,7 +65,7 @@ export function Toolbar() {
 
 /** The page's title for readers who cannot see the bar. */
 function Heading() {
-  const title = useStudio((s) => s.document.title || "Untitled page");
+  const title = useStudio((s) => s.document.title || (s.file.path ? bareName(s.file.path) : "Untitled page"));
   return <h1 className="spoken">{title}</h1>;
 }
 
@@ -128,7 +129,7 @@ function Title() {
     <div className="title">
       <input
         aria-label="Title of the page"
-        placeholder="Untitled page"
+        placeholder={path ? bareName(path.replace(/^example:/, "")) : "Untitled page"}
         {...field}
         onKeyDown={(event) => {
           if (event.key === "Enter") event.currentTarget.blur();
@@ -187,13 +188,15 @@ function Edits() {
         icon="tidy"
         label={some > 1 ? "Tidy the selection" : "Tidy the page"}
         command="Tidy the page, or the selection"
+        text="Tidy"
         disabled={empty}
         onClick={() => void studio().tidy()}
       />
-      <Command icon="note" label="Add a note" onClick={() => studio().addNote(placeOnPage())} />
+      <Command icon="note" label="Add a note" text="Note" onClick={() => studio().addNote(placeOnPage())} />
       <Command
         icon="group"
         label="Group the selected blocks"
+        text="Group"
         disabled={!some}
         onClick={() => studio().groupSelection()}
       />
@@ -215,6 +218,8 @@ function Runs() {
   const empty = useStudio((s) => Object.keys(s.document.nodes).length === 0);
   const runs = useStudio((s) => s.document.runs);
   const runName = useStudio((s) => s.runName);
+  const looped = useStudio(loopedRun);
+  const live = useStudio((s) => s.live);
   const studio = useStudio.getState;
   const names = Object.keys(runs ?? {});
   const busy = state === "running" || state === "queued";
@@ -247,10 +252,20 @@ function Runs() {
           onClick={() => void studio().runAll()}
         />
       )}
+      <button
+        type="button"
+        className={live ? "primary live" : "ghost live"}
+        aria-pressed={live}
+        title="Live: every edit runs the page, and numbers of constants can be dragged (Alt: finer)"
+        onClick={() => studio().setLive(!live)}
+      >
+        Live
+      </button>
       <Command
         icon="runTo"
         label="Run up to here"
         command="Run up to the selected blocks"
+        text="To here"
         disabled={busy || !some}
         onClick={() => void studio().runTo(studio().selection.nodes)}
       />
@@ -258,6 +273,7 @@ function Runs() {
         icon="step"
         label={state === "stepping" ? "Step on" : "Step"}
         command="Step: run one block more"
+        text="Step"
         disabled={busy || empty}
         onClick={() => void studio().runStep()}
       />
@@ -267,8 +283,9 @@ function Runs() {
       <span className="loop">
         <Command
           icon="loop"
-          label={`Loop ${steps} times`}
+          label={looped ? `Loop ${looped} ${steps} times` : `Loop ${steps} times`}
           command="Loop: run the page n times"
+          text={looped ? `Loop ${looped}` : "Loop"}
           disabled={busy || empty}
           onClick={() => void studio().runLoop(steps)}
         />
@@ -281,6 +298,7 @@ function Runs() {
           value={steps}
           onChange={(event) => studio().setLoopSteps(Number(event.target.value))}
         />
+        <span className="unit">times</span>
       </span>
     </>
   );
@@ -288,7 +306,8 @@ function Runs() {
 
 function ExportMenu() {
   const empty = useStudio((s) => Object.keys(s.document.nodes).length === 0);
-  const out = (kind: "page" | "python" | "graphdef" | "svg" | "png") => () => void useStudio.getState().exportAs(kind);
+  const out = (kind: "page" | "python" | "graphdef" | "svg" | "png" | "html") => () =>
+    void useStudio.getState().exportAs(kind);
   return (
     <Menu
       label="Export"
@@ -298,6 +317,7 @@ function ExportMenu() {
         { label: "GraphDef", note: "opens in TensorFlow and Netron", disabled: empty, run: out("graphdef") },
         { label: "Page file", note: ".page.json", run: out("page") },
         "line",
+        { label: "Web page", note: "one file with values and lens", disabled: empty, run: out("html") },
         { label: "SVG picture", note: "with the page inside", disabled: empty, run: out("svg") },
         { label: "PNG picture", note: "with the page inside", disabled: empty, run: out("png") },
       ]}

@@ -16,11 +16,14 @@ export function GridEditor({ title, ...edited }: Edited & { title: string }) {
   const cells = useRef<GridHandle>(null);
   const dialog = useModal(() => cells.current?.focus());
   const { grid, note, finish } = useGridLiteral(edited);
-  const { model, sheet, cursor, area, problems, message, rank } = grid;
+  const { model, sheet, cursor, area, problems, message, isWrong, rank } = grid;
   const typing = useTyping(grid, cells);
   const { editing } = typing;
 
   // What is being typed goes in first, and is checked with the rest.
+  const [leaving, setLeaving] = useState(false); // Esc was pressed once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is changed after that is asked about again
+  useEffect(() => setLeaving(false), [model]);
   const [ending, setEnding] = useState(false);
   const done = () => {
     if (editing) typing.commit(editing.text);
@@ -46,6 +49,7 @@ export function GridEditor({ title, ...edited }: Edited & { title: string }) {
   );
   const here = problems.get(offsetOf(sheet, cursor));
   const index = indexOf(model.shape, grid.slice, cursor);
+  const wrong = isWrong || (!message && (here !== undefined || problems.size > 0));
   const hasCells = sheet.rows > 0 && sheet.columns > 0;
 
   return (
@@ -55,7 +59,9 @@ export function GridEditor({ title, ...edited }: Edited & { title: string }) {
       aria-labelledby={`${id}-title`}
       onCancel={(event) => {
         event.preventDefault();
-        edited.onCancel();
+        if (!grid.canUndo || leaving) return edited.onCancel();
+        setLeaving(true);
+        grid.setMessage("Esc again drops what was changed here; Ctrl+Enter keeps it.");
       }}
       {...handlers.dialog}
     >
@@ -111,10 +117,7 @@ export function GridEditor({ title, ...edited }: Edited & { title: string }) {
         </div>
       )}
       <footer className="grid-editor-foot">
-        <output
-          className={here || problems.size > 0 ? "grid-editor-said grid-editor-wrong" : "grid-editor-said"}
-          aria-live="polite"
-        >
+        <output className={wrong ? "grid-editor-said grid-editor-wrong" : "grid-editor-said"} aria-live="polite">
           {message || (here ? `${shapeText(index)}: ${here}` : hasCells ? summary(area, index, problems.size) : "")}
         </output>
         <button type="button" onClick={edited.onCancel} title="Esc">

@@ -26,6 +26,7 @@ export const Histogram = memo(function Histogram({ histogram, dtype, width, heig
   const label = `Histogram from ${formatNumber(first, dtype)} to ${formatNumber(last, dtype)}, at most ${most} in a bar`;
   return (
     <figure className="histogram" style={{ width }}>
+      <span className="histogram-most">{most.toLocaleString("en")} at most in a bar</span>
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
         <path className="histogram-bars" d={bars} />
         {first < 0 && last > 0 && (
@@ -40,7 +41,6 @@ export const Histogram = memo(function Histogram({ histogram, dtype, width, heig
       </svg>
       <figcaption className="histogram-ends">
         <span>{formatNumber(first, dtype, 4)}</span>
-        <span>≤ {most.toLocaleString("en")}</span>
         <span>{formatNumber(last, dtype, 4)}</span>
       </figcaption>
     </figure>

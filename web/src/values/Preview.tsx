@@ -1,6 +1,7 @@
 import { memo } from "react";
 import type { Value } from "../api/types";
 import { shapeText, sizeOf } from "./cells";
+import { Changed, Delta, useChanged } from "./Delta";
 import { dtypeClass } from "./dtypes";
 import { formatNumber } from "./format";
 import { HeatMap } from "./HeatMap";
@@ -12,8 +13,14 @@ type Props = {
   value: Value;
   /** Rows of the first axis that the lens lights up. */
   lensRows: readonly number[] | null;
-  onRow: (row: number) => void;
+  onRow: (row: number, cell?: number[]) => void;
+  /** An entry that a term of the lens comes from. */
+  litCell?: readonly number[] | null;
   compact?: boolean;
+  /** Whether what has changed since it was last drawn flashes. */
+  live?: boolean;
+  /** Whether it stands beside others, and so is called by its name. */
+  named?: boolean;
 };
 
 // Inside a block there is room for about a hundred pixels of height.
@@ -26,39 +33,49 @@ function sameProps(a: Props, b: Props): boolean {
     a.value.hash === b.value.hash &&
     a.value.name === b.value.name &&
     a.compact === b.compact &&
+    a.named === b.named &&
+    a.live === b.live &&
+    (a.litCell?.join() ?? "") === (b.litCell?.join() ?? "") &&
     (a.lensRows === b.lensRows || (a.lensRows?.join() ?? "") === (b.lensRows?.join() ?? ""))
   );
 }
 
 /** What an output holds, small enough to stand in its block. */
-export const Preview = memo(function Preview({ value, lensRows, onRow, compact }: Props) {
+export const Preview = memo(function Preview({ value, lensRows, onRow, compact, named, litCell, live }: Props) {
   const room = compact ? COMPACT : WIDE;
+  const changed = useChanged(value, live ?? false);
   return (
-    <div className="preview" data-compact={compact || undefined}>
-      <div className="preview-kind">
-        <span className={dtypeClass(value.dtype)}>{value.dtype}</span>
-        <span>{shapeText(value.shape)}</span>
-        {value.summary !== null && value.summary.nans > 0 && (
-          <span className="preview-odd">{value.summary.nans} nan</span>
-        )}
-        {value.summary !== null && value.summary.infs > 0 && (
-          <span className="preview-odd">{value.summary.infs} inf</span>
-        )}
+    <Changed value={changed}>
+      <div className="preview" data-compact={compact || undefined}>
+        <div className="preview-kind">
+          {named && <b className="preview-name">{value.name}</b>}
+          <span className={dtypeClass(value.dtype)}>{value.dtype}</span>
+          <span>{shapeText(value.shape)}</span>
+          {value.summary !== null && value.summary.nans > 0 && (
+            <span className="preview-odd">{value.summary.nans} nan</span>
+          )}
+          {value.summary !== null && value.summary.infs > 0 && (
+            <span className="preview-odd">{value.summary.infs} inf</span>
+          )}
+        </div>
+        <Body value={value} lensRows={lensRows} onRow={onRow} room={room} litCell={litCell ?? null} />
       </div>
-      <Body value={value} lensRows={lensRows} onRow={onRow} room={room} />
-    </div>
+    </Changed>
   );
 }, sameProps);
 
-function Body({ value, lensRows, onRow, room }: Omit<Props, "compact"> & { room: typeof COMPACT }) {
+type BodyProps = Omit<Props, "compact" | "named"> & { room: typeof COMPACT };
+
+function Body({ value, lensRows, onRow, room, litCell }: BodyProps) {
   const { shape, dtype, summary } = value;
   const size = sizeOf(shape);
   if (size === 0) return <div className="preview-empty">empty {shapeText(shape)}</div>;
   if (shape.length === 0) return <Scalar value={value} lit={lensRows !== null && lensRows.length > 0} onRow={onRow} />;
+  const at = { lensRows, onRow, litCell: litCell ?? null };
   if (value.table !== null) {
-    if (shape.length === 1) return <Vector value={value} lensRows={lensRows} onRow={onRow} most={room.elements} />;
+    if (shape.length === 1) return <Vector value={value} {...at} most={room.elements} />;
     const shown = shownTable(value.table, dtype, shape, room, lensRows);
-    if (shown) return <Table shown={shown} label={label(value)} lensRows={lensRows} onRow={onRow} />;
+    if (shown) return <Table shown={shown} rank={shape.length} label={label(value)} {...at} />;
   }
   if (summary?.heat && shape.length > 1) {
     return (
@@ -90,19 +107,27 @@ function label(value: Value): string {
   return `${value.name}, ${value.dtype} ${shapeText(value.shape)}`;
 }
 
-function Scalar({ value, lit, onRow }: { value: Value; lit: boolean; onRow: (row: number) => void }) {
+function Scalar({ value, lit, onRow }: { value: Value; lit: boolean; onRow: Props["onRow"] }) {
   const cell = value.table ?? value.summary?.mean ?? null;
   return (
-    <button type="button" tabIndex={-1} className="preview-scalar" data-lit={lit || undefined} onClick={() => onRow(0)}>
+    <button
+      type="button"
+      tabIndex={-1}
+      className="preview-scalar"
+      data-lit={lit || undefined}
+      data-cell=""
+      onClick={() => onRow(0, [])}
+    >
       {formatNumber(cell, value.dtype)}
+      <Delta place="" />
     </button>
   );
 }
 
-type Rows = { lensRows: readonly number[] | null; onRow: (row: number) => void };
+type Rows = { lensRows: readonly number[] | null; onRow: Props["onRow"]; litCell: readonly number[] | null };
 
 /** A vector runs along a line: each element is a row of the first axis. */
-function Vector({ value, lensRows, onRow, most }: Rows & { value: Value; most: number }) {
+function Vector({ value, lensRows, onRow, litCell, most }: Rows & { value: Value; most: number }) {
   const shown = shownTable(value.table, value.dtype, value.shape, { rows: most, columns: 1, digits: 4 }, lensRows);
   if (shown === null) return null;
   return (
@@ -116,9 +141,12 @@ function Vector({ value, lensRows, onRow, most }: Rows & { value: Value; most: n
             className="preview-cell"
             title={`${value.name}[${row}]`}
             data-lit={lensRows?.includes(row) || undefined}
-            onClick={() => onRow(row)}
+            data-source={litCell?.[0] === row || undefined}
+            data-cell={row}
+            onClick={() => onRow(row, [row])}
           >
             {texts[0]?.trim() || "“”"}
+            <Delta place={row} />
           </button>
         </li>
       ))}
@@ -127,7 +155,14 @@ function Vector({ value, lensRows, onRow, most }: Rows & { value: Value; most: n
   );
 }
 
-function Table({ shown, label: name, lensRows, onRow }: Rows & { shown: Shown; label: string }) {
+function Table({
+  shown,
+  rank,
+  label: name,
+  lensRows,
+  onRow,
+  litCell,
+}: Rows & { shown: Shown; rank: number; label: string }) {
   const width = (shown.rows[0]?.texts.length ?? 0) + (shown.hiddenColumns > 0 ? 2 : 1);
   return (
     <table className="preview-table" aria-label={name}>
@@ -148,7 +183,7 @@ function Table({ shown, label: name, lensRows, onRow }: Rows & { shown: Shown; l
               </th>
               {texts.map((text, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: a column is its place
-                <td key={column}>{text}</td>
+                <Cell key={column} text={text} place={[row, column]} rank={rank} onRow={onRow} litCell={litCell} />
               ))}
               {shown.hiddenColumns > 0 && (
                 <td className="preview-gap">{at === 0 ? `… ${shown.hiddenColumns} more` : "…"}</td>
@@ -160,6 +195,28 @@ function Table({ shown, label: name, lensRows, onRow }: Rows & { shown: Shown; l
         {(shown.gaps.at(-1) as number) > 0 && <Gap rows={shown.gaps.at(-1) as number} width={width} />}
       </tbody>
     </table>
+  );
+}
+
+type CellProps = Pick<Rows, "onRow" | "litCell"> & { text: string; place: [number, number]; rank: number };
+
+/** In a matrix a click means this very number; of more axes only rows can be told apart here. */
+function Cell({ text, place, rank, onRow, litCell }: CellProps) {
+  const isSource = rank === 2 && litCell?.[0] === place[0] && litCell[1] === place[1];
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the inspector's table has keys for it
+    <td
+      data-source={isSource || undefined}
+      data-cell={rank === 2 ? place.join() : undefined}
+      onClick={(event) => {
+        if (rank !== 2) return;
+        event.stopPropagation();
+        onRow(place[0], place);
+      }}
+    >
+      {text}
+      {rank === 2 && <Delta place={place.join()} />}
+    </td>
   );
 }
 

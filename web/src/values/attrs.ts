@@ -14,6 +14,8 @@ export function attrText(kind: AttrKind | undefined, value: unknown): string {
       return typeof value === "string" ? value : JSON.stringify(value);
     case "shape":
     case "ints":
+    case "floats":
+    case "strings":
       return value === null ? "unknown" : Array.isArray(value) ? shapeText(value) : String(value);
     case "tensor":
       return literalText(value);
@@ -46,6 +48,10 @@ export function parseAttr(kind: AttrKind | undefined, text: string, dtype = ""):
     }
     case "ints":
       return parts(word).map((part) => whole(part, `“${part}” is no whole number; write them as 1, 2, 3`));
+    case "floats":
+      return parts(word).map((part) => parseAttr("float", part));
+    case "strings":
+      return parts(word);
     case "shape":
       if (/^(?:unknown|none|null|)$/i.test(word)) return null;
       return parts(word).map((part) => {

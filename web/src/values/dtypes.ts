@@ -122,7 +122,7 @@ function tooLarge(cell: Real, dtype: string): string {
 
 function outside(cell: Real, dtype: string): string {
   if (!isDigits(cell) && !Number.isInteger(cell))
-    return `${cell} is no whole number; ${dtype} has nothing between them`;
+    return `${cell} is not a whole number, and ${dtype} holds whole numbers only`;
   const [least, most] = (LIMITS[dtype] as readonly [string, string]).map(BigInt) as [bigint, bigint];
   const whole = BigInt(cell);
   return whole < least || whole > most ? `${whole} does not fit ${dtype}, which reaches from ${least} to ${most}` : "";

@@ -30,7 +30,9 @@ describe("a grid's model", () => {
       [3, "“x” is no number"],
       [4, "A value is missing here"],
     ]);
-    expect(grid.cellOf("1.5", "int32")).toEqual({ problem: "1.5 is no whole number; int32 has nothing between them" });
+    expect(grid.cellOf("1.5", "int32")).toEqual({
+      problem: "1.5 is not a whole number, and int32 holds whole numbers only",
+    });
     expect(grid.cellOf("2", "complex64")).toEqual({ cell: [2, 0] });
     expect(grid.cellOf("", "string")).toEqual({ cell: "" });
   });

@@ -113,9 +113,19 @@ export function parseLiteral(text: string, dtype: string): unknown {
   return tensorLiteral(read.tensor, explicit ?? undefined);
 }
 
-/** The same for a port, where no text is no literal. */
-export function parseArgument(text: string, dtype: string): unknown {
-  return text.trim() === "" ? undefined : parseLiteral(text, dtype);
+/** The same for a port, where no text is no literal.
+ *
+ * `usual` is what the port has now. Where the op would take another dtype (`only` is ""), a value that does not fit it
+ * may have one of its own: what stands in the port is no reason to refuse what shall stand there.
+ */
+export function parseArgument(text: string, usual: string, only = usual): unknown {
+  if (text.trim() === "") return undefined;
+  try {
+    return parseLiteral(text, usual);
+  } catch (problem) {
+    if (only || !usual) throw problem;
+    return parseLiteral(text, "");
+  }
 }
 
 function said(dtype: string | null, shape: number[] | null): object {

@@ -365,7 +365,7 @@ describe("literals", () => {
   });
 
   it.each([
-    ["1.5", "int32", "1.5 is no whole number; int32 has nothing between them"],
+    ["1.5", "int32", "1.5 is not a whole number, and int32 holds whole numbers only"],
     ["300", "uint8", "300 does not fit uint8, which reaches from 0 to 255"],
     [
       "9223372036854775808",

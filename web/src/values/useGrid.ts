@@ -11,7 +11,8 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
   const [slice, setSlice] = useState<readonly number[]>([]);
   const [cursor, setCursor] = useState<grid.Place>({ row: 0, column: 0 });
   const [anchor, setAnchor] = useState<grid.Place>({ row: 0, column: 0 });
-  const [message, setMessage] = useState("");
+  const [{ message, isWrong }, setSaid] = useState({ message: "", isWrong: false });
+  const setMessage = (said: string, wrong = false) => setSaid({ message: said, isWrong: wrong });
   const [loaded, setLoaded] = useState(false);
 
   const model = history.now;
@@ -51,7 +52,7 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
       work();
     } catch (problem) {
       if (!(problem instanceof ParseError)) throw problem;
-      setMessage(problem.message);
+      setMessage(problem.message, true);
     }
   };
 
@@ -69,6 +70,7 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
     cursor,
     area,
     message,
+    isWrong,
     rank,
     loaded,
     canUndo: history.past.length > 0,
@@ -122,7 +124,7 @@ export function useGrid(start: grid.Model, dtypes: readonly string[]) {
       setSlice(at);
       move(place);
       const said = problems.size === 1 ? "One cell is wrong:" : `${problems.size} cells are wrong. The first:`;
-      setMessage(`${said} ${first[1]}.`);
+      setMessage(`${said} ${first[1]}.`, true);
     },
   };
 

@@ -38,7 +38,7 @@ export function useGridLiteral({ literal, dtype, dtypes, load, onDone, onCancel 
     let wanted = true;
     load()
       .then((tensor) => wanted && grid.restart(asModel(tensor)))
-      .catch((problem: unknown) => wanted && grid.setMessage(reason(problem)))
+      .catch((problem: unknown) => wanted && grid.setMessage(reason(problem), true))
       .finally(() => wanted && setLoading(false));
     return () => {
       wanted = false;

@@ -9,18 +9,24 @@ from typing import Any
 import gradbag
 
 from ... import dtypes, opdocs
+from ...page.declared import GRADIENT
 from ...page.literals import MOST_INLINE, count
 from ...spec import Arg, Attr, Op, registry, snake_case
-from ..messages import AttrInfo, Catalogue, Example, InputInfo, OpInfo, PortInfo
+from ..messages import AttrInfo, Catalogue, Example, InputInfo, OpInfo, OutputInfo, PortInfo
 
 
 def catalogue() -> Catalogue:
-    """Every declared op with its ports and settings; the sparse ones come first."""
-    return _catalogue(tuple(declared_ops()))
+    """All that can be a block, with its ports and settings; the sparse ops come first."""
+    return _catalogue(tuple(blocks()))
 
 
 def declared_ops() -> Iterator[Op]:
     return iter(registry)
+
+
+def blocks() -> list[Op]:
+    """All that a person can put on a page."""
+    return [*declared_ops(), GRADIENT]
 
 
 @functools.lru_cache(maxsize=4)
@@ -35,6 +41,8 @@ def _catalogue(ops: tuple[Op, ...]) -> Catalogue:
 
 def category(op: Op) -> str:
     """The heading under which an op stands, from the module that declares it."""
+    if op is GRADIENT:
+        return "Gradients"
     words = op.category.split("_")
     if op.section == "array":
         return " ".join(words).capitalize()
@@ -49,14 +57,16 @@ def op_info(op: Op) -> OpInfo:
     """One op: all that an editor needs to draw it, to fill it and to find it."""
     return OpInfo(
         name=op.name,
-        title=snake_case(op.name).replace("_", " ").capitalize(),
+        title=op.name,  # as in TensorFlow, the help and the files
         summary=opdocs.summary(op),
         category=category(op),
-        sparse=op.section != "array",
+        sparse=op.section != "array" and op is not GRADIENT,
+        gradient=op is GRADIENT,
+        fed=op.state == "fed",
         differentiable=op.rule is not None and bool(op.differentiable),
         types={variable: list(names) for variable, names in op.types.items()},
         inputs=[InputInfo(**_port(arg), many=arg.many) for arg in op.inputs],
-        outputs=[_port(arg) for arg in op.outputs],
+        outputs=[OutputInfo(**_port(arg), many=arg.many, count=arg.count) for arg in op.outputs],
         attrs=[_setting(op, attr) for attr in op.attrs],
         example=example(op),
         words=_words(op),
@@ -65,9 +75,13 @@ def op_info(op: Op) -> OpInfo:
 
 def example(op: Op) -> Example:
     """What a new block holds, so that it runs at once; what only a session can fill stays empty."""
-    given = op.example.inputs
+    given = {} if op is GRADIENT else op.example.inputs
     # A variable, which no value can stand for.
-    wired = op.input_names[:1] if op.state in ("assign", "update") else [a.name for a in op.inputs if a.updates]
+    wired = (
+        op.input_names[:1]
+        if op.state in ("assign", "update", "initialized")
+        else [a.name for a in op.inputs if a.updates]
+    )
     inputs = {a.name: _literal(op, a, given[a.name]) for a in op.inputs if a.name in given and a.name not in wired}
     attrs = {a.name: _plain(given[a.name]) for a in op.attrs if a.name in given}
     return Example({"in": inputs, "attrs": attrs})

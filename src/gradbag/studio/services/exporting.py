@@ -17,9 +17,13 @@ from .pictures import with_page
 KINDS = ("page", "python", "graphdef", "svg")
 
 
+def file_name(page: Page) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", page.title.lower()).strip("_")[:80].strip("_") or "page"
+
+
 def exported(page: Page, kind: str) -> tuple[bytes, str, str]:
     """The content, its media type and a name for the file."""
-    name = re.sub(r"[^a-z0-9]+", "_", page.title.lower()).strip("_")[:80].strip("_") or "page"
+    name = file_name(page)
     match kind:
         case "page":
             return write_text(whole(page)[0]).encode(), "application/json", f"{name}.page.json"

@@ -10,6 +10,8 @@ from typing import Any
 from ... import attributes, errors
 from ...dims import AnyShape
 from ...graph.graph import Graph, Node, Output, shape_text
+from ...page.boxes import output_ports
+from ...page.declared import GRADIENT
 from ...page.drawing import Drawn, draw
 from ...page.links import is_link, sources, split
 from ...page.literals import LiteralError
@@ -17,7 +19,7 @@ from ...page.migrate import FORMAT
 from ...page.model import Page
 from ...spec import Arg, Op
 from ..messages import Fits, FittingOp
-from .catalogue import declared_ops, example
+from .catalogue import blocks, example
 from .checking import op_of
 
 LONGEST_CYCLE = 6
@@ -101,7 +103,7 @@ def _from_input(page: Page, graph: Graph, node: str, port: str) -> Fits:
     for name, entry in page.nodes.items():
         cycle = _cycle_text(way, node, name, upstream=False)
         op = op_of(entry)
-        for at in [a.name for a in op.outputs] if op is not None else ():
+        for at in output_ports(op, entry) if op is not None else ():
             found[f"{name}.{at}"] = cycle or _refusal(target, place, _carried(page, graph, name, at))
     return Fits(ports=found, ops=[FittingOp(op=op.name, port=at) for op, at in _givers(target, place)])
 
@@ -109,7 +111,8 @@ def _from_input(page: Page, graph: Graph, node: str, port: str) -> Fits:
 def _carried(page: Page, graph: Graph, name: str, port: str) -> Carried:
     """What comes out of a port; of a node with a problem, what its declaration says."""
     op = op_of(page.nodes[name])
-    declared = next((a for a in op.outputs if a.name == port), None) if op is not None else None
+    name_of_list = port.partition("[")[0]
+    declared = next((a for a in op.outputs if a.name == name_of_list), None) if op is not None else None
     if op is None or declared is None:
         raise errors.InvalidArgumentError(f"{name} has no output {port[:80]!r}")
     node = graph.get(name)
@@ -126,12 +129,12 @@ def _target(page: Page, graph: Graph, name: str) -> Target | None:
         return None
     given = entry.get("in", {})
     given = given if isinstance(given, dict) else {}
-    node = graph.get(name)
+    node = None if op is GRADIENT else graph.get(name)  # it was written out, and its ports are gone
     listed = bool(op.lists) and isinstance(given.get(op.input_names[op.lists[0]]), list)
     values = [given.get(a.name, []) if a.many and not listed else given.get(a.name) for a in op.inputs]
     flat = op.flat([v if not a.many or isinstance(v, list) else [v] for a, v in zip(op.inputs, values, strict=True)])
     args, names = op.flat_inputs(len(flat)), op.flat_names(len(flat))
-    sources = node.inputs if node is not None else [None] * len(flat)
+    sources = node.flat(node.inputs) if node is not None else [None] * len(flat)
     ports = [_port(page, graph, op, *at) for at in zip(names, args, flat, sources, strict=True)]
     return Target(page, op, _attrs(op, entry, node), tuple(ports), node is not None)
 
@@ -230,7 +233,7 @@ def _alone(op: Op, arg: Arg, carried: Carried) -> str:
 
 def _tried(target: Target, ports: Sequence[Port]) -> str:
     op = target.op
-    if target.attrs is None:
+    if target.attrs is None or not _even(op, ports):
         return ""
     bound = {name: value for name, value in target.attrs.items() if name in op.types}
     for port in ports:
@@ -242,6 +245,12 @@ def _tried(target: Target, ports: Sequence[Port]) -> str:
     except errors.Error as problem:
         return str(problem).removeprefix(f"{op.name}: ")
     return ""
+
+
+def _even(op: Op, ports: Sequence[Port]) -> bool:
+    """Whether the lists of inputs are all of one length; before that nothing can be told of the whole."""
+    lengths = {sum(port.arg.name == op.inputs[place].name for port in ports) for place in op.lists}
+    return len(lengths) < 2 and 0 not in lengths
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -296,7 +305,7 @@ def _new_blocks(ops: tuple[Op, ...]) -> tuple[Page, Graph, tuple[Target, ...]]:
 def _takers(carried: Carried) -> list[tuple[Op, str]]:
     """The ops that could read what a wire carries, those that would run at once first."""
     found = []
-    for number, target in enumerate(_new_blocks(tuple(declared_ops()))[2]):
+    for number, target in enumerate(_new_blocks(tuple(blocks()))[2]):
         op = target.op
         for place, arg in enumerate(op.inputs):
             if not arg.updates and (carried.dtype is None or not _alone(op, arg, carried)):
@@ -314,9 +323,9 @@ def _givers(target: Target, place: int) -> list[tuple[Op, str]]:
     arg = at.arg if at is not None else op.inputs[op.lists[0] if op.lists else 0]
     alike = [p.carried.dtype for p in target.ports if p is not at and p.arg.dtype == arg.dtype and p.wired]
     wanted = set(alike[:1] if arg.dtype in op.types and alike else op.allowed(arg))
-    _, graph, blocks = _new_blocks(tuple(declared_ops()))
+    _, graph, givers = _new_blocks(tuple(blocks()))
     found = []
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(givers):
         giver = block.op
         node = graph.get(giver.name)
         for index, output in enumerate(giver.outputs):

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from ... import errors, opdocs
-from ...spec import Op, registry
+from ...page.declared import GRADIENT, declared
+from ...spec import Op
 from ..messages import Help, HelpBlock, HelpTable, HelpText
 from .catalogue import category
 
@@ -16,7 +17,7 @@ _FORMULA = re.compile(r"\s|\S+ [+*|]?= ")  # indented, or `name[...] = `
 
 def help_page(op_name: str) -> Help:
     """The page of one op."""
-    op = registry.get(op_name)
+    op = declared(op_name)
     if op is None:
         raise errors.InvalidArgumentError(f"there is no op {op_name[:80]!r}")
     return Help(name=op.name, blocks=list(_blocks(op)))
@@ -39,7 +40,12 @@ def _blocks(op: Op) -> Iterator[HelpBlock]:
         yield _table(["setting", "kind", "default", ""], rows)
     if op.outputs:
         yield _said("heading", "Outputs")
-        yield _table(["output", "dtype", "shape", ""], [[a.name, a.dtype, f"[{a.shape}]", a.doc] for a in op.outputs])
+        yield _table(
+            ["output", "dtype", "shape", ""],
+            [[a.name, opdocs.output_type(a), f"[{a.shape}]", a.doc] for a in op.outputs],
+        )
+    if op is GRADIENT:
+        return
     yield _said("heading", "Gradients")
     yield _said("text", opdocs.gradient_text(op))
     yield _said("heading", "Example")

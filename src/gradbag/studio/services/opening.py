@@ -1,4 +1,4 @@
-"""A file that somebody brings: a page, a GraphDef, or a picture with a page inside."""
+"""A file that somebody brings: a page, a GraphDef, a picture with a page inside, or numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...page.import_graphdef import from_graphdef
 from ...page.model import Page, parse
 from ..messages import ImportedFile
 from .carrying import MOST_ELEMENTS, whole
+from .data_import import data_page
 from .pictures import page_of
 
 MOST_OPENED = 1 << 26
@@ -31,7 +32,8 @@ def opened(data: bytes, name: str) -> ImportedFile:
         return _from_picture(data, shown)
     if start.startswith(b"{") or shown.lower().endswith(".json"):
         return _answer(parse(data, None, shown), [])
-    return _from_graphdef(data, shown)
+    numbers = data_page(data, shown)
+    return _from_graphdef(data, shown) if numbers is None else _answer(numbers, [])
 
 
 def _answer(page: Page, notes: list[str]) -> ImportedFile:
@@ -61,12 +63,16 @@ def _from_graphdef(data: bytes, name: str) -> ImportedFile:
         # Something that cannot be built; if it can be drawn, people can see what it is.
         page = _drawn_anyway(data, title, problem)
         notes.append(str(problem))
-    return _answer(page, [f"{len(page.nodes)} nodes of the GraphDef {name}", *notes])
+    return _answer(page, [f"{name} has {len(page.nodes)} blocks", *notes])
 
 
 def _drawn_anyway(data: bytes, title: str, problem: errors.Error) -> Page:
     try:
         page = from_graphdef(data, title, file_limit=MOST_OPENED, constant_limit=MOST_CONSTANTS)
     except errors.Error:
-        raise problem from None
+        text = str(problem).removeprefix("the GraphDef is no GraphDef: ")
+        if text == str(problem):
+            raise problem from None
+        kinds = "neither a page, a picture with a page inside, numbers (.npy, .npz, .csv, .parquet) nor a GraphDef"
+        raise errors.InvalidArgumentError(f"{title} is {kinds}: {text}") from None
     return page
