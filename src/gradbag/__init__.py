@@ -8,17 +8,18 @@ functions that are built of them.
 from . import optim, raw_ops
 from .autodiff import RowGrad, grad, jvp, value_and_grad, vjp
 from .bags import Bag, Bags
+from .capturing import capture
 from .embedding import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from .errors import Error, InvalidArgumentError, ResourceExhaustedError, UnsupportedTypeError
 from .functions import fill_empty_rows, segment_mean, segment_sqrt_n, segment_sum, slice
 from .hashing import hash_ids, string_to_hash_bucket, string_to_hash_bucket_fast, string_to_hash_bucket_strong
 from .memory import get_block_cache_limit, get_memory_limit, set_block_cache_limit, set_memory_limit
 from .sparse_tensor import SparseTensor
-from .table import FileTable, GrowingTable, QuantizedTable, Table
+from .table import FileTable, GrowingTable, QuantizedTable, Table, lookup_many, step_many
 from .threads import get_num_threads, set_num_threads
 from .vocabulary import Vocabulary
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Bag",
     "Bags",
@@ -33,6 +34,7 @@ __all__ = [
     "Table",
     "UnsupportedTypeError",
     "Vocabulary",
+    "capture",
     "embedding_lookup_sparse",
     "fill_empty_rows",
     "get_block_cache_limit",
@@ -41,6 +43,7 @@ __all__ = [
     "grad",
     "hash_ids",
     "jvp",
+    "lookup_many",
     "optim",
     "raw_ops",
     "safe_embedding_lookup_sparse",
@@ -51,6 +54,7 @@ __all__ = [
     "set_memory_limit",
     "set_num_threads",
     "slice",
+    "step_many",
     "string_to_hash_bucket",
     "string_to_hash_bucket_fast",
     "string_to_hash_bucket_strong",

@@ -42,7 +42,11 @@ def normal_value(op: Op, attr: Attr, value: Any) -> Any:
         case "shape":
             return _shape(op, attr, value)
         case "ints":
-            return _integers(op, attr, value)
+            return _members(op, attr, value, int)
+        case "floats":
+            return _members(op, attr, value, float)
+        case "strings":
+            return _members(op, attr, value, str)
         case "tensor":
             return value  # the attribute `dtype` decides its form
     if attr.kind == "float" and type(value) is int:
@@ -66,7 +70,7 @@ def _dtype_name(op: Op, attr: Attr, value: Any) -> str:
     allowed = attr.allowed or op.types.get(attr.name, ())
     try:
         name = value if isinstance(value, str) else getattr(value, "name", None) or dtypes.name_of(np.dtype(value))
-    except TypeError:
+    except (TypeError, ValueError):
         name = _type(value)
     if not is_dtype_name(name) or (allowed and name not in allowed):
         raise errors.wrong_type(op.name, attr.name, allowed or ["the name of a dtype"], str(name))
@@ -83,10 +87,13 @@ def _shape(op: Op, attr: Attr, value: Any) -> tuple[int | None, ...] | None:
     return tuple(None if s == -1 else s for s in sizes)
 
 
-def _integers(op: Op, attr: Attr, value: Any) -> tuple[int, ...]:
-    values = [value] if type(value) is int else list(value) if isinstance(value, (list, tuple)) else None
-    if values is None or not all(type(v) is int for v in values):
-        raise errors.unfit(op.name, attr.name, "a list of ints", errors.shown(value))
+def _members(op: Op, attr: Attr, value: Any, kind: type) -> tuple[Any, ...]:
+    """A list of values of one type; one alone stands for a list of it, and whole numbers are floats too."""
+    values = [value] if type(value) is kind else list(value) if isinstance(value, (list, tuple)) else None
+    if values is not None and kind is float:
+        values = [float(v) if type(v) is int else v for v in values]
+    if values is None or not all(type(v) is kind for v in values):
+        raise errors.unfit(op.name, attr.name, f"a list of {kind.__name__}s", errors.shown(value))
     return tuple(values)
 
 

@@ -1,10 +1,12 @@
 """The shape language: one string checks calls, sizes outputs, labels ports and fills the docs.
 
 One word per axis. A number is a fixed size, `*inner` any number of axes, `_` a size nobody looks at. The same word
-is the same size wherever it stands. A word that stands only in an output depends on the data.
+is the same size wherever it stands. A word that stands only in an output depends on the data. In a list of inputs a
+word that ends with `#` is another one for each member, and the same for that member of every list.
 
     "rows *inner"   a table of rows of any further shape
     "nnz rank"      a matrix
+    "rows# columns" matrices of one width
     ""              a scalar
 """
 
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+MEMBER = "#"
 Size = int | None  # None: not known before the op runs
 Shape = tuple[Size, ...]
 AnyShape = Shape | None  # None: not even the number of axes is known
@@ -83,7 +86,7 @@ def parse(text: str) -> Dims:
         if word.isdigit():
             terms.append(int(word))
             continue
-        if not word_of(word).isidentifier():
+        if not word_of(word).replace(MEMBER, "").isidentifier():
             raise ValueError(f"{word!r} in {text!r} is not a word of the shape language")
         if word.startswith("*"):
             if star >= 0:

@@ -22,6 +22,7 @@ INDEX = ("int32", "int64")
 DIFFERENTIABLE = frozenset(FLOAT + COMPLEX)
 QUANTIZED = ("qint8", "quint8", "qint32")
 ANY = (*NUMBER, "bool", "string")
+LIST = "variant"  # TensorFlow's name for what is no array; in graphs, lists of arrays
 
 _NUMPY: dict[str, DType] = {
     **{name: np.dtype(name) for name in (*FLOAT, *COMPLEX, *INTEGER, "bool") if name != "bfloat16"},

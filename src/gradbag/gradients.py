@@ -85,6 +85,10 @@ class Ops(Protocol):
         count = value.shape[0] if value.shape else None
         return Rows(value) if count is None else count
 
+    def known_shape(self, value: Any) -> tuple[int, ...] | None:
+        """All sizes as numbers, for attributes; None if one is not known before the run."""
+        return None if value.shape is None or None in value.shape else tuple(value.shape)
+
     def counted(self, rows: Rows, dtype: str) -> Any:
         """A number of rows as a value of a dtype."""
         return self.take(self.Shape(input=rows.of, out_type=dtype), np.int32(0))
@@ -98,6 +102,10 @@ class Ops(Protocol):
         """0, 1, 2, ... as int64."""
         return self.Range(start=np.int64(0), limit=self._size(count), delta=np.int64(1))
 
+    def constant(self, array: Any) -> Any:
+        """A NumPy array that a rule has made."""
+        return array
+
     def ones(self, count: Any) -> Any:
         """As many ones, of int8."""
         return self.Fill(dims=self.Pack(values=[self._size(count)]), value=np.int8(1))
@@ -109,6 +117,24 @@ class Ops(Protocol):
     def take(self, values: Any, places: Any) -> Any:
         """The rows of an array at some places."""
         return self.GatherV2(params=values, indices=places, axis=np.int32(0))
+
+    def split(self, values: Any, lengths: Any, count: int) -> list[Any]:
+        """A vector cut into `count` pieces, whose lengths are numbers or a vector of int64."""
+        if isinstance(lengths, (list, tuple)):
+            lengths = np.array(lengths, np.int64)
+        ends = self.Cumsum(x=lengths, axis=np.int32(0), exclusive=True)
+        one = np.array([1], np.int64)
+
+        def at(vector: Any, place: int) -> Any:
+            return self.Slice(input=vector, begin=np.array([place], np.int64), size=one)
+
+        return [self.Slice(input=values, begin=at(ends, k), size=at(lengths, k)) for k in range(count)]
+
+    def reshaped(self, value: Any, sizes: Sequence[Any]) -> Any:
+        """The same values in a shape of numbers, of which one may be -1, and of what `rows` gives."""
+        if any(isinstance(size, Rows) for size in sizes):
+            return self.Reshape(tensor=value, shape=self.Pack(values=[self._size(size) for size in sizes]))
+        return self.Reshape(tensor=value, shape=np.array(sizes, np.int64))
 
     def nonzero(self, marks: Any) -> Any:
         """Where a vector is not zero."""
@@ -182,15 +208,16 @@ def pull(
     """
     if op.rule is None:
         raise errors.UnsupportedTypeError(f"{op.name} has no gradient")
-    names = [arg.name for arg in op.outputs]
     carries = op.differentiable_outputs
-    g = {
-        name: None if name not in carries else ops.zeros_like(y) if c is None else ops.dense(c)
-        for name, y, c in zip(names, outputs, cotangents, strict=True)
-    }
+    flat = [
+        None if arg.name not in carries else ops.zeros_like(y) if c is None else ops.dense(c)
+        for arg, y, c in zip(op.flat_outputs(len(outputs)), outputs, cotangents, strict=True)
+    ]
+    names = [arg.name for arg in op.outputs]
+    g = dict(zip(names, op.grouped_outputs(flat), strict=True))
     inputs = dict(zip(op.input_names, op.grouped(values), strict=True))
     x = SimpleNamespace(**inputs, **attrs)
-    y = SimpleNamespace(**dict(zip(names, outputs, strict=True)))
+    y = SimpleNamespace(**dict(zip(names, op.grouped_outputs(outputs), strict=True)))
     pulled = op.rule(ops, x, y, SimpleNamespace(**g))
     missing = [name for name in op.differentiable if name not in pulled and inputs[name] is not None]
     if missing:
@@ -224,8 +251,7 @@ def push(
             v if name not in op.linear or v is None else ops.zeros_like(v) if t is None else t
             for name, v, t in zip(names, values, tangents, strict=True)
         ]
-        answer = ops.call(op, moved, attrs)
-        return list(answer) if op.result is not None else [answer]
+        return op.flat_answer(ops.call(op, moved, attrs))
     places = [place for place, tangent in enumerate(tangents) if tangent is not None]
 
     # The reverse rule is linear in its cotangents, and its transpose is the derivative in a direction.

@@ -74,6 +74,20 @@ def hash_ids(ids: Any, num_buckets: int) -> Buckets:
     return buckets.reshape(array.shape)
 
 
+def fingerprints(
+    texts: Sequence[str | bytes], key: tuple[int, int] | None = None
+) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """All 64 bits of the hash of each text: FarmHash, or SipHash with a key."""
+    if native is None:
+        plain = farm_fingerprint if key is None else partial(sip_hash, key=key)
+        return np.array([plain(t.encode() if isinstance(t, str) else t) for t in texts], np.uint64)
+    found = np.empty(len(texts), np.int64)
+    # The remainder by 2**64 - 1 is the hash itself, but for the one hash that is all ones.
+    settings = (native.Strings.of_objects(texts), _MASK, found)
+    native.hash_farm(*settings) if key is None else native.hash_sip(*settings, *key)
+    return found.view(np.uint64)
+
+
 def _buckets(
     function: str,
     compiled: str,

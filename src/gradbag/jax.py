@@ -14,13 +14,25 @@ import jax.numpy as jnp
 
 from . import attributes, errors, raw_ops
 from .adapters import jax as _adapter
+from .adapters.jax.capturing import watched
 from .adapters.jax.compat import Tracer
+from .adapters.jax.exchange import Capacity
 from .adapters.jax.optim import bag_step, row_step
+from .adapters.jax.sharded import ShardedTable
 from .ops.combiners import combiner_named
 from .row_grad import RowGrad
 from .spec import registry
 
-__all__ = ["RowGrad", "bag_step", "embedding_bag", "row_step", "sized", "value_and_row_grad"]
+__all__ = [
+    "Capacity",
+    "RowGrad",
+    "ShardedTable",
+    "bag_step",
+    "embedding_bag",
+    "row_step",
+    "sized",
+    "value_and_row_grad",
+]
 
 
 def value_and_row_grad(loss: Callable[..., Any], *, size: int | None = None, has_aux: bool = False) -> Any:
@@ -107,7 +119,9 @@ def embedding_bag(
             raise errors.wrong_shape("embedding_bag", "weights", ", ".join(map(str, ids.shape)), "", weights.shape)
         weights = weights.reshape(-1)
     starts = _starts(ids, segment_ids, offsets, num_bags)
-    return raw_ops.EmbeddingBag(table=table, ids=ids.reshape(-1), offsets=starts, weights=weights, combiner=name)
+    ids = ids.reshape(-1)
+    pooled = raw_ops.EmbeddingBag(table=table, ids=ids, offsets=starts, weights=weights, combiner=name)
+    return watched(table, ids, starts, weights, name, pooled)
 
 
 def _starts(ids: Any, segment_ids: Any, offsets: Any, num_bags: int | None) -> Any:

@@ -19,6 +19,8 @@ KINDS = {
     "type": "name of a dtype",
     "shape": "list of sizes",
     "ints": "list of ints",
+    "floats": "list of floats",
+    "strings": "list of strs",
     "tensor": "array",
 }
 PRINTING = {"precision": 4, "suppress": True, "linewidth": 100}  # how numbers look in examples
@@ -39,6 +41,11 @@ def type_text(op: Op, arg: Arg) -> str:
     names = ", ".join(op.allowed(arg))
     text = f"{arg.dtype}: {names}" if arg.dtype in op.types else names
     return f"list of {text}" if arg.many else f"{text}, or None" if arg.optional else text
+
+
+def output_type(arg: Arg) -> str:
+    """The dtype or type variable of an argument, in a table that explains the variables beside it."""
+    return f"list of {arg.dtype}" if arg.many else arg.dtype
 
 
 def kind_text(op: Op, attr: Attr) -> str:
@@ -75,25 +82,39 @@ def example_call(op: Op) -> str:
 
 def example_before(op: Op) -> list[str]:
     """What must be there before the example: the arrays that it changes."""
-    return [
-        f"{name} = np.array({op.example.inputs[name]!r}, np.{_example_array(op, name).dtype})"
-        for name in op.example.after
-    ]
+    lines = []
+    for name in op.example.after:
+        value, arrays = op.example.inputs[name], _example_arrays(op, name)
+        members = zip(_members(op, name, value), arrays, strict=True)
+        made = [f"np.array({one!r}, np.{array.dtype})" for one, array in members]
+        whole = f"[{', '.join(made)}]" if _is_list(op, name) else made[0]
+        lines.append(f"{name} = {whole}")
+    return lines
 
 
 def example_after(op: Op) -> list[str]:
     """The arrays that the example has changed: their names, and what Python would print."""
-    return [
-        line
-        for name, value in op.example.after.items()
-        for line in (f">>> {name}", show(np.asarray(value, _example_array(op, name).dtype)))
-    ]
+    lines = []
+    for name, value in op.example.after.items():
+        arrays = zip(_members(op, name, value), _example_arrays(op, name), strict=True)
+        found = [np.asarray(one, array.dtype) for one, array in arrays]
+        lines += [f">>> {name}", show(found if _is_list(op, name) else found[0])]
+    return lines
 
 
-def _example_array(op: Op, name: str) -> Any:
+def _is_list(op: Op, name: str) -> bool:
+    return op.inputs[op.input_names.index(name)].many
+
+
+def _members(op: Op, name: str, value: Any) -> list[Any]:
+    return list(value) if _is_list(op, name) else [value]
+
+
+def _example_arrays(op: Op, name: str) -> list[Any]:
+    """The arrays of an input in the example: one, or those of a list."""
     given = op.example.inputs
     arrays = arguments.to_arrays(op, op.flat([given.get(n) for n in op.input_names]))
-    return op.grouped(arrays)[op.input_names.index(name)]
+    return _members(op, name, op.grouped(arrays)[op.input_names.index(name)])
 
 
 def example_answer(op: Op) -> str:
@@ -103,13 +124,10 @@ def example_answer(op: Op) -> str:
     attrs = attributes.normal(op, {name: given[name] for name in op.attr_defaults if name in given})
     shapes = [None if a is None else a.shape for a in arrays]
     inferred = op.infer(shapes, [None if a is None else dtypes.name_of(a.dtype) for a in arrays], attrs=attrs)
-    answers = [
-        np.asarray(op.example.outputs[a.name], dtypes.numpy_dtype(name))
-        for a, (_, name) in zip(op.outputs, inferred, strict=True)
-    ]
-    if not answers:
-        return ""
-    return show(answers[0] if op.result is None else op.result._make(answers))
+    declared = [op.example.outputs[a.name] for a in op.outputs]
+    values = op.flat_answer(declared if op.result is not None or not declared else declared[0])
+    answers = [np.asarray(v, dtypes.numpy_dtype(name)) for v, (_, name) in zip(values, inferred, strict=True)]
+    return show(op.answer(answers)) if answers else ""
 
 
 def show(value: Any) -> str:
@@ -146,7 +164,9 @@ def docstring(op: Op) -> str:
         parts[-1] += f"\n    {a.name}: {kind_text(op, a)}, {default}. {a.doc}"
     parts[-1] += "\n    name: ignored, for TensorFlow's sake."
     parts[-1] += out_text(op) and f"\n    {out_text(op)}"
-    parts.append("Returns:" + "".join(f"\n    {a.name}: {a.dtype}; shape [{a.shape}]. {a.doc}" for a in op.outputs))
+    parts.append(
+        "Returns:" + "".join(f"\n    {a.name}: {output_type(a)}; shape [{a.shape}]. {a.doc}" for a in op.outputs)
+    )
     parts.append(gradient_text(op))
     call = example_call(op)
     if runs_alone(op):
@@ -166,7 +186,7 @@ def markdown(op: Op) -> str:
     lines += _table("input", [(f"`{a.name}`", type_text(op, a), f"`[{a.shape}]`", a.doc) for a in op.inputs])
     if op.attrs:
         lines += _table("setting", [(f"`{a.name}`", kind_text(op, a), f"`{default_text(a)}`", a.doc) for a in op.attrs])
-    lines += _table("output", [(f"`{a.name}`", a.dtype, f"`[{a.shape}]`", a.doc) for a in op.outputs])
+    lines += _table("output", [(f"`{a.name}`", output_type(a), f"`[{a.shape}]`", a.doc) for a in op.outputs])
     if op.sized_outputs:
         lines += [out_text(op).replace("out:", "`out`:", 1), ""]
     example = [example_call(op)]

@@ -17,18 +17,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any as _Any  # there is an op of this name
 
 from . import adapters, attributes, eager, errors, opdocs
 from . import ops as _declarations  # noqa: F401  # declares the ops
 from .spec import REQUIRED, Op, registry
 
 # How to answer a call that was given something else than arrays, by the type of what was given.
-Interpreter = Callable[[Op, Sequence[Any], dict[str, Any]], Any]
+Interpreter = Callable[[Op, Sequence[_Any], dict[str, _Any]], _Any]
 interpreters: dict[type, Interpreter | None] = {}
 
 
-def apply(op: Op, values: Sequence[Any], attrs: dict[str, Any], out: eager.Out | None = None) -> Any:
+def apply(op: Op, values: Sequence[_Any], attrs: dict[str, _Any], out: eager.Out | None = None) -> _Any:
     """Run an op on its inputs, in declared order and flat, in whatever interpreter they ask for."""
     if out is None:
         answer = eager.shortcut(op, values, attrs)
@@ -50,12 +50,12 @@ def interpreter_of(kind: type) -> Interpreter | None:
     return interpreters[kind]
 
 
-def _function(op: Op) -> Callable[..., Any]:
+def _function(op: Op) -> Callable[..., _Any]:
     inputs, defaults, optional = op.input_names, op.attr_defaults, op.optional_names
     count, kept = len(inputs), eager.prepared.of(op)
     take = itemgetter(*inputs) if count > 1 else lambda given: tuple(given[name] for name in inputs)
 
-    def call(*args: Any, **given: Any) -> Any:
+    def call(*args: _Any, **given: _Any) -> _Any:
         if args:
             raise TypeError(f"{op.name} takes keyword arguments only: {', '.join(_known(op))}")
         if optional:
@@ -77,7 +77,7 @@ def _function(op: Op) -> Callable[..., Any]:
         out = None if brought is None else eager.Out(op, brought)
         return apply(op, values, _attrs(op, given), out)
 
-    def traced(**given: Any) -> Any:
+    def traced(**given: _Any) -> _Any:
         return adapters.trace_for_torch(op, given)
 
     call._torchdynamo_inline = traced  # type: ignore[attr-defined]  # the name under which PyTorch's compiler looks
@@ -89,7 +89,7 @@ def _function(op: Op) -> Callable[..., Any]:
     return call
 
 
-def _attrs(op: Op, given: dict[str, Any]) -> dict[str, Any]:
+def _attrs(op: Op, given: dict[str, _Any]) -> dict[str, _Any]:
     attrs = {}
     for name, value in given.items():
         if name in op.attr_defaults:
@@ -118,10 +118,10 @@ def signature(op: Op) -> inspect.Signature:
 
 # Ops of the package are plain attributes, which costs a call nothing; others are looked up.
 globals().update({op.name: _function(op) for op in registry.loaded()})
-_later: dict[Op, Callable[..., Any]] = {}
+_later: dict[Op, Callable[..., _Any]] = {}
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def __getattr__(name: str) -> Callable[..., _Any]:
     op = None if name.startswith("_") else registry.get(name)
     if op is None:
         raise AttributeError(f"gradbag.raw_ops has no op {name!r}; `gradbag ops` lists them")

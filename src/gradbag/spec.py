@@ -12,7 +12,6 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -20,9 +19,10 @@ import numpy as np
 
 from . import dtypes, errors
 from .dims import AnyShape, Dims, Size, Sizes, parse
+from .listing import Lists
 
 Inputs = Mapping[str, Any]
-AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "tensor"]
+AttrKind = Literal["bool", "int", "float", "string", "type", "shape", "ints", "floats", "strings", "tensor"]
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,13 @@ class Arg:
     holds: str | None = None  # shape string whose sizes are the *contents* of this input
     gives: str = ""  # a word whose size the contents of this input decide, by a rule or by counting
     note: str = ""  # said when a value of this input is out of range: what its range comes from
-    many: bool = False  # a list of such inputs, as long as the caller likes; all lists of a call have one length
-    optional: bool = False  # may be left out: None
+    many: bool = False  # a list; all lists of inputs of a call have one length, and all lists of outputs
+    count: str = ""  # TensorFlow's attribute for the length of a list; one of outputs is as long as those of inputs, or
+    # as an attribute of this name that the op declares
+    each: bool = False  # of a list: its members may differ in dtype, and each output has that of the input beside it
+    optional: bool = False  # may be left out: None; lists that are optional may differ in length
     updates: bool = False  # the op changes this input in place; only once all is checked, so that an error leaves it
+    handle: bool = False  # what TensorFlow passes as a resource: a variable that is read or changed where it is kept
     dims: Dims = field(init=False, repr=False, compare=False)
     contents: Dims | None = field(init=False, repr=False, compare=False)
 
@@ -66,6 +70,10 @@ class Attr:
     doc: str
     kind: AttrKind = "bool"
     allowed: tuple[str, ...] = ()  # of a "string" or "type", where not everything goes
+
+
+class Declined(Exception):
+    """What a `compiled` rule raises about a call that it leaves to the body."""
 
 
 class Known:
@@ -109,6 +117,7 @@ class Kernel:
     `copies` names a type variable whose values are only moved, never computed with: the kernel sees bytes.
     `scratch` names the sizes that the kernel keeps working memory for, eight bytes each.
     `fixed` are the first of its settings, the attributes that `settings` names are the others.
+    `takes_over`: never slower than TensorFlow's own kernel, whose place it takes where that is asked for.
     A kernel of an op that updates inputs writes nothing before all values are checked.
     """
 
@@ -118,6 +127,7 @@ class Kernel:
     scratch: tuple[str, ...] = ()
     fixed: tuple[Any, ...] = ()
     settings: tuple[str, ...] = ()
+    takes_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,10 @@ Samples = Callable[[np.random.Generator], Iterable[Inputs]]
 ShapeRule = Callable[..., Sequence[AnyShape]]
 # What a session does with an op: it is fed, it holds a value, or its first input is a variable that gets its output:
 # to "assign" needs no value before, to "update" does. What an op itself updates (`Arg.updates`) is a variable too.
-State = Literal["", "fed", "variable", "assign", "update"]
+# Whether its first input is "initialized" only a session knows, how many numbers a "random" op has drawn, and which
+# output of a "switch", which input of a "merge" is alive. A "loop" is made of graphs, which a session
+# runs, and a "list" is no array.
+State = Literal["", "fed", "variable", "assign", "update", "initialized", "random", "switch", "merge", "loop", "list"]
 Rule = Callable[[Any, Any, Any, Any], dict[str, Any]]
 
 
@@ -139,7 +152,7 @@ _MOST_OUTLINES = 4096  # shapes are few, but a caller may come with ever new one
 _outlines: WeakKeyDictionary[Op, dict[Any, list[tuple[AnyShape, str]]]] = WeakKeyDictionary()
 
 
-class Op:
+class Op(Lists):
     """One declared op. Made by the `op` decorator; knows its schema and its rules, never a framework."""
 
     def __init__(
@@ -155,6 +168,7 @@ class Op:
         rejects: Sequence[Reject] = (),
         attrs: Sequence[Attr] = (),
         kernel: Kernel | None = None,
+        behind: Kernel | None = None,
         linear: Sequence[str] = (),
         no_grad: Sequence[str] = (),
         state: State = "",
@@ -162,12 +176,15 @@ class Op:
         self.name, self.body, self.state = name, body, state
         self.inputs, self.outputs, self.attrs = tuple(inputs), tuple(outputs), tuple(attrs)
         self.types, self.kernel, self.example, self.samples = dict(types), kernel, example, samples
+        # Where NumPy does for us, a kernel may still answer TensorFlow's op, for the types that it is there for.
+        self.behind = behind or (kernel if kernel is not None and kernel.takes_over else None)
         self.rejects, self.linear, self.no_grad = tuple(rejects), tuple(linear), tuple(no_grad)
         self.rule: Rule | None = None
         self.check_rule: Callable[..., None] | None = None
         self.size_rule: Callable[..., dict[str, int | AtLeast]] | None = None
         self.shape_rule: ShapeRule | None = None
         self.value_rule: Callable[..., Sequence[Any]] | None = None
+        self.compiled_rule: Callable[..., Any] | None = None
         self.doc = inspect.getdoc(body) or ""
         self.python_name = body.__name__.rstrip("_")  # a function that would hide a builtin may end with _
         *_, self.section, self.category = ("", *body.__module__.split("."))  # the folder and the file it stands in
@@ -177,6 +194,7 @@ class Op:
         self.attr_defaults = {a.name: a.default for a in self.attrs}
         self.required_attrs = tuple(a.name for a in self.attrs if a.default is REQUIRED)
         self.lists = tuple(p for p, a in enumerate(self.inputs) if a.many)
+        self.output_lists = tuple(p for p, a in enumerate(self.outputs) if a.many)
         self.updates = any(a.updates for a in self.inputs)
         self.optional_names = frozenset(a.name for a in self.inputs if a.optional)
         # What can carry a gradient for some dtype; of an op that changes its inputs, nothing.
@@ -221,6 +239,14 @@ class Op:
         self.value_rule = rule
         return rule
 
+    def compiled(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Takes what calls kernels (`eager.compiled.Compiled`), the inputs as plain arrays, and the attributes.
+
+        It gives the outputs, to the bit those of the body, or raises Declined: then the body answers.
+        """
+        self.compiled_rule = rule
+        return rule
+
     # ------------------------------------------------------------------ what follows from the declaration
     def is_linear_without(self, absent: Iterable[int], count: int) -> bool:
         """The same for a call of `count` arrays without the optional ones at some places."""
@@ -241,11 +267,14 @@ class Op:
 
         Where a rule gives the shapes there are none: NumPy makes the results.
         """
-        if self.shape_rule is not None:
+        if self.shape_rule is not None or self.output_lists:
             return ()
         counted = set(self.counted_words)
         if counted and self.size_rule is not None:
-            sizes = self.size_rule(*[np.asarray(value) for value in self.example.inputs.values()])
+            given = self.example.inputs
+            settings = {attr.name: given.get(attr.name, attr.default) for attr in self.attrs}
+            inputs = [np.asarray(value) for name, value in given.items() if name not in settings]
+            sizes = self.bound(self.size_rule, settings)(*inputs)
             counted = {word for word, size in sizes.items() if isinstance(size, AtLeast)}
         return tuple(a.name for a in self.outputs if counted.isdisjoint(a.dims.words))
 
@@ -263,65 +292,6 @@ class Op:
     def allowed(self, arg: Arg) -> tuple[str, ...]:
         """The dtype names that an argument takes."""
         return self.types.get(arg.dtype, (arg.dtype,))
-
-    def flat_inputs(self, count: int) -> tuple[Arg, ...]:
-        """The declared input of each of `count` arrays: lists of inputs take as many as the others leave."""
-        if not self.lists:
-            return self.inputs
-        return tuple(arg for arg in self.inputs for _ in range(self.list_length(count) if arg.many else 1))
-
-    def takes(self, count: int) -> bool:
-        """Whether a call can have so many arrays, optional ones that are left out among them."""
-        rest = count - len(self.inputs) + len(self.lists)
-        return rest >= 0 and (rest % len(self.lists) == 0 if self.lists else rest == 0)
-
-    def list_length(self, count: int) -> int:
-        """How long each list of inputs is in a call of `count` arrays."""
-        return (count - len(self.inputs)) // len(self.lists) + 1
-
-    def flat_held(self, count: int) -> list[int]:
-        """The places of the arrays whose contents are sizes, among `count` ones."""
-        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.contents is not None]
-
-    def flat_updates(self, count: int) -> list[int]:
-        """The places of the arrays that the op changes, among `count` ones."""
-        return [place for place, arg in enumerate(self.flat_inputs(count)) if arg.updates] if self.updates else []
-
-    def flat_names(self, count: int) -> tuple[str, ...]:
-        """What to call each of `count` arrays in a message: 'values[2]' for one of a list."""
-        if not self.lists:
-            return self.input_names
-        length = self.list_length(count)
-        return tuple(
-            name for a in self.inputs for name in ([f"{a.name}[{k}]" for k in range(length)] if a.many else [a.name])
-        )
-
-    def flat(self, values: Sequence[Any]) -> list[Any]:
-        """The values of the inputs with the members of lists of inputs side by side, None for what is left out."""
-        if not self.lists:
-            return list(values)
-        return [v for a, value in zip(self.inputs, values, strict=True) for v in (value if a.many else [value])]
-
-    def grouped(self, flat: Sequence[Any]) -> list[Any]:
-        """The opposite of `flat`."""
-        if not self.lists:
-            return list(flat)
-        values, length = iter(flat), self.list_length(len(flat))
-        return [list(islice(values, length)) if arg.many else next(values) for arg in self.inputs]
-
-    def listed(self, values: Sequence[Any]) -> Sequence[Any]:
-        """The values of a call, if those that must be lists of arrays are lists of one length."""
-        for place in self.lists:
-            name, given = self.input_names[place], values[place]
-            if not isinstance(given, (list, tuple)):
-                raise errors.wrong_type(self.name, name, ["a list of arrays"], type(given).__name__)
-            if not given:
-                raise errors.invalid(self.name, errors.Fault("rule", name, (), [], hint="must hold at least one array"))
-            first = self.lists[0]
-            if len(given) != len(values[first]):
-                wanted = f"as long as {self.input_names[first]}, {len(values[first])}"
-                raise errors.unfit(self.name, name, wanted, str(len(given)))
-        return values
 
     def bound(self, rule: Callable[..., Any], attrs: Mapping[str, Any]) -> Callable[..., Any]:
         """A rule about values with the attributes that it names beside the inputs."""
@@ -343,6 +313,8 @@ class Op:
                 continue
             if name not in self.allowed(arg):
                 raise errors.wrong_type(self.name, argument, self.allowed(arg), name)
+            if arg.each:
+                continue
             if bound.setdefault(arg.dtype, name) != name:
                 why = f"like {giver[arg.dtype]}"
                 raise errors.wrong_type(self.name, argument, [bound[arg.dtype]], name, why)
@@ -399,8 +371,9 @@ class Op:
         bound = self.resolve_types(names, settings)
         sizes = self.bind_shapes(shapes, contents)
         known: list[Known | None] = []
+        args = self.flat_outputs(self.output_count(len(shapes), settings))
         if self.shape_rule is None:
-            found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in self.outputs]
+            found: Sequence[AnyShape] = [a.dims.shape(sizes) for a in args]
         else:
             known = [
                 None if name is None else Known(name, None if shape is None else tuple(shape), held)
@@ -410,7 +383,9 @@ class Op:
                 found = self.shape_rule(*self.grouped(known), **settings)
             except errors.Fault as fault:
                 raise errors.invalid(self.name, fault) from None
-        outline = [(s, bound.get(a.dtype, a.dtype)) for s, a in zip(found, self.outputs, strict=True)]
+            if self.output_lists:
+                found = self.flat_answer(found if self.result is not None else found[0])
+        outline = list(zip(found, self.output_types(args, bound, names), strict=True))
         alone = not self.held and not any(k is not None and k.looked for k in known)
         if alone and key is not None:
             if len(outlines) == _MOST_OUTLINES:
@@ -418,7 +393,21 @@ class Op:
             outlines[key] = outline
         return outline, alone
 
+    def ruled_sizes(
+        self, shapes: Sequence[Sequence[Size] | None], names: Sequence[str | None], attrs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The sizes of the counted words as the rule about shapes tells them, None where only the data does."""
+        sizes: Sizes = {}
+        for arg, (shape, _) in zip(self.outputs, self.infer(shapes, names, None, attrs), strict=True):
+            arg.dims.bind(shape, sizes)
+        return {word: sizes.get(word) for word in self.counted_words}
+
     # ------------------------------------------------------------------ details
+    def output_types(self, args: Sequence[Arg], bound: Mapping[str, str], names: Sequence[str | None]) -> list[str]:
+        """The dtype of each flat output: that of its type variable, or of the input that stands beside it in a list."""
+        each = iter([name for arg, name in zip(self.flat_inputs(len(names)), names, strict=True) if arg.each])
+        return [str(next(each)) if arg.each else bound.get(arg.dtype, arg.dtype) for arg in args]
+
     def _can_carry_gradient(self, arg: Arg) -> bool:
         return not dtypes.DIFFERENTIABLE.isdisjoint(self.allowed(arg))
 
@@ -477,9 +466,17 @@ class Op:
             if name not in self.input_names:
                 raise TypeError(f"{self.name}: no_grad names {name}, which is no input")
         for arg in self.inputs:
-            special = [arg.optional, arg.contents is not None, arg.many or arg.updates]
+            special = [arg.optional and not arg.many, arg.contents is not None, arg.many or arg.updates]
             if sum(special) > 1:
                 raise TypeError(f"{self.name}: {arg.name} can be optional, or hold sizes, or be a list or updated")
+        if len({self.inputs[place].optional for place in self.lists}) > 1:
+            raise TypeError(f"{self.name}: all lists of inputs are optional, or none")
+        if len({arg.count for arg in self.outputs if arg.many}) > 1:
+            raise TypeError(f"{self.name}: all lists of outputs must have one length")
+        if self.output_lists and not self.outputs[self.output_lists[0]].count and not self.lists:
+            raise TypeError(f"{self.name}: a list of outputs needs the attribute that counts it, or a list of inputs")
+        if self.kernel is not None and self.output_lists:
+            raise TypeError(f"{self.name}: a kernel gives no lists of outputs")
         if self.kernel is not None and not set(self.kernel.settings) <= set(self.attr_defaults):
             raise TypeError(f"{self.name}: the kernel's settings must be attributes")
         for name in self.linear:
@@ -496,7 +493,7 @@ def _parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def is_dtype_name(name: str) -> bool:
-    return name in dtypes.ANY or name in dtypes.QUANTIZED
+    return name in dtypes.ANY or name in dtypes.QUANTIZED or name == dtypes.LIST
 
 
 def snake_case(name: str) -> str:

@@ -1,9 +1,9 @@
-"""gradbag inside TensorFlow: try an existing model with gradbag's ops, without editing it.
+"""gradbag inside TensorFlow: an existing model with gradbag's kernels, without editing it.
 
 import gradbag.tensorflow
 
-with gradbag.tensorflow.patch():
-    model.fit(data)
+gradbag.tensorflow.install()
+model.fit(data)
 """
 
 from __future__ import annotations
@@ -14,19 +14,63 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from . import attributes
+from . import attributes, embedding, errors
 from .adapters.tensorflow import interpret
+from .adapters.tensorflow.install import install, installed, stock
 from .spec import Op, registry
 
-__all__ = ["patch"]
+__all__ = ["embedding_lookup_sparse", "install", "installed", "patch", "safe_embedding_lookup_sparse", "stock"]
 
 _lock = threading.Lock()
 _replaced: list[tuple[dict[str, Any], str, Any]] = []  # namespace, name, and what TensorFlow has there
 _depth = 0
 
 
+# ------------------------------------------------------------------ look-ups
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any = None,
+    combiner: str | None = None,
+    max_norm: float | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """`tf.nn.embedding_lookup_sparse`, in as few nodes as a look-up has parts.
+
+    Once gradbag is installed they are ops of TensorFlow's, `Gradbag>PackBags` and `Gradbag>EmbeddingBag`, that are
+    differentiated to any order and saved; the gradient of a table has only the rows that were looked up. To save a
+    model with them, name their namespace: `tf.saved_model.SaveOptions(namespace_whitelist=["Gradbag"])`; whoever loads
+    it installs gradbag first.
+    """
+    return _embedding_lookup_sparse(params, sp_ids, sp_weights, combiner, max_norm, name, sparse_gradient=True)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    max_norm: float | None = None,
+    name: str | None = None,
+    allow_fast_lookup: bool = False,
+) -> Any:
+    """`tf.nn.safe_embedding_lookup_sparse`, made like `embedding_lookup_sparse` here."""
+    return _safe_embedding_lookup_sparse(
+        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, max_norm, name, sparse_gradient=True
+    )
+
+
+# There is nothing in them for AutoGraph, which would read every function that they call.
+_embedding_lookup_sparse = tf.autograph.experimental.do_not_convert(embedding.embedding_lookup_sparse)
+_safe_embedding_lookup_sparse = tf.autograph.experimental.do_not_convert(embedding.safe_embedding_lookup_sparse)
+
+
+# ------------------------------------------------------------------ patching
 @contextmanager
 def patch() -> Iterator[None]:
     """Let gradbag answer TensorFlow's own sparse ops inside the `with` statement.
@@ -77,11 +121,39 @@ def _stand_in(op: Op, generated: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **given: Any) -> Any:
         given.update(zip(names, args, strict=False))
-        given.pop("name", None)
-        values = [given.pop(name) for name in op.input_names]
-        return interpret(op, values, attributes.normal(op, given))
+        name = given.pop("name", None)
+        values = [_plain(given.pop(name)) for name in op.input_names]
+        try:
+            answer = interpret(op, values, attributes.normal(op, given))
+        except errors.Error as refusal:
+            for ours, theirs in _REFUSALS.items():
+                if isinstance(refusal, ours):
+                    raise theirs(None, None, str(refusal)) from refusal
+            raise
+        return answer if name is None or tf.executing_eagerly() else _named(op, answer, name)
 
     call.__name__ = call.__qualname__ = generated.__name__
     call.__doc__ = generated.__doc__
     call.autograph_info__ = {}  # type: ignore[attr-defined]
     return call
+
+
+_REFUSALS = {
+    errors.InvalidArgumentError: tf.errors.InvalidArgumentError,
+    errors.ResourceExhaustedError: tf.errors.ResourceExhaustedError,
+    errors.CancelledError: tf.errors.CancelledError,
+}
+
+
+def _plain(value: Any) -> Any:
+    """What code of TensorFlow 1 passes for a size or a shape, as numbers."""
+    if isinstance(value, tf.compat.v1.Dimension):
+        return value.value if value.value is not None else tf.convert_to_tensor(value)  # which says what is wrong
+    return np.array(value.as_list(), np.int64) if isinstance(value, tf.TensorShape) else value
+
+
+def _named(op: Op, answer: Any, name: str) -> Any:
+    """The outputs under the name of a node that the caller has chosen."""
+    if op.result is None:
+        return tf.identity(answer, name=name)
+    return op.result._make(tf.raw_ops.IdentityN(input=list(answer), name=name))

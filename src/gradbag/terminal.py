@@ -89,8 +89,9 @@ class Terminal:
     def _table(columns: Sequence[str], rows: Rows, title: str) -> Any:
         made = rich.table.Table(title_justify="left", title_style="bold", box=rich.box.SIMPLE_HEAD)
         made.title, made.min_width = title, len(title) + 1  # a title is never broken over two lines
-        for column in columns:
-            made.add_column(rich.text.Text(column))
+        for place, column in enumerate(columns):  # the first one has names, which are shown whole
+            longest = max((len(row[0]) for row in rows), default=0) if not place else 0
+            made.add_column(rich.text.Text(column), min_width=min(longest, 60))
         for row in rows:
             made.add_row(*[rich.text.Text(cell) for cell in row])
         return made

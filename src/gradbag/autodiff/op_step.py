@@ -70,8 +70,7 @@ class OpStep:
         self.op, self.attrs = op, attrs
 
     def run(self, values: Sequence[Any]) -> list[Any]:
-        answer = raw_ops.apply(self.op, values, self.attrs)
-        return list(answer) if self.op.result is not None else [answer]
+        return self.op.flat_answer(raw_ops.apply(self.op, values, self.attrs))
 
     def pull(
         self, values: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], needed: Sequence[bool]
@@ -87,8 +86,7 @@ def trace_op(op: Op, values: Sequence[Any], attrs: dict[str, Any]) -> Any:
     # Lists and numbers become arrays here, once: the rules want arrays, and all dtypes are known.
     arrays = arguments.to_arrays(op, [plain(v) for v in values])
     ready = [v if isinstance(v, Traced) else a for v, a in zip(values, arrays, strict=True)]
-    outputs = execute(OpStep(op, attrs), ready)
-    return outputs[0] if op.result is None else op.result._make(outputs)
+    return op.answer(execute(OpStep(op, attrs), ready))
 
 
 raw_ops.interpreters[Traced] = trace_op

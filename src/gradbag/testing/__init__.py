@@ -8,7 +8,7 @@ for case in cases(my_op):
 from .cases import Case, case_of, cases, cast, layouts
 from .gradcheck import assert_adjoint, assert_gradient
 from .oracle import assert_kernel_equals_body, assert_same, assert_same_results, called
-from .selection import array_ops, differentiable_ops, indexed_ops, native_ops
+from .selection import array_ops, compiled_ops, differentiable_ops, indexed_ops, native_ops
 
 __all__ = [
     "Case",
@@ -22,6 +22,7 @@ __all__ = [
     "case_of",
     "cases",
     "cast",
+    "compiled_ops",
     "differentiable_ops",
     "indexed_ops",
     "layouts",

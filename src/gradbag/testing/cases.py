@@ -99,6 +99,8 @@ def cases(op: Op, types: Mapping[str, str] | None = None, seed: int = 0) -> Iter
 def case_of(op: Op, types: Mapping[str, str], inputs: Mapping[str, Any], label: str) -> Case:
     """A call with these inputs and attributes, cast to the given dtypes."""
     arrays = {a.name: _input(a, inputs.get(a.name), types.get(a.dtype, a.dtype)) for a in op.inputs}
+    if op.lists:
+        arrays = dict(zip(arrays, op.listed(list(arrays.values())), strict=True))
     given = {a.name: inputs[a.name] for a in op.attrs if a.name in inputs}
     given |= {v: types[v] for v in types if v in op.attr_defaults}  # an attribute that is a type variable
     given |= {a.name: cast(given[a.name], given["dtype"]) for a in op.attrs if a.kind == "tensor"}

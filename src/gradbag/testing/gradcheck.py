@@ -57,8 +57,7 @@ def function_of(case: Case) -> tuple[Function, list[Any]]:
         for place, value in zip(places, values, strict=True):
             given[place] = value
         answer = call(**dict(zip(op.input_names, op.grouped(given), strict=True)), **case.attrs)
-        answers = [answer] if op.result is None else list(answer)
-        return tuple(y for y in answers if dtypes.is_differentiable(y.dtype))
+        return tuple(y for y in op.flat_answer(answer) if dtypes.is_differentiable(y.dtype))
 
     return function, [arrays[place] for place in places]
 

@@ -21,8 +21,9 @@ def assert_same(got: Any, want: Any, label: str = "") -> None:
     assert got.shape == want.shape, f"{label}: shape {got.shape} instead of {want.shape}"
     differs = bits(got) != bits(want)
     if dtypes.is_differentiable(got.dtype):
-        parts = [got.real, got.imag] if got.dtype.kind == "c" else [got]
-        others = [want.real, want.imag] if got.dtype.kind == "c" else [want]
+        flat, other = got.reshape(-1), want.reshape(-1)  # an array may have as many axes as NumPy allows
+        parts = [flat.real, flat.imag] if got.dtype.kind == "c" else [flat]
+        others = [other.real, other.imag] if got.dtype.kind == "c" else [other]
         with np.errstate(invalid="ignore"):  # looking at a signaling NaN
             both = [np.isnan(a) & np.isnan(b) for a, b in zip(parts, others, strict=True)]
         differs &= ~np.stack(both, -1).reshape(differs.shape)
@@ -54,7 +55,7 @@ def outcome(run: Any, op: Op, arrays: list[Array], attrs: dict[str, Any]) -> lis
 
 def listed(op: Op, answer: Any) -> list[Array]:
     """What a raw op answers, as a list."""
-    return [answer] if len(op.outputs) == 1 else list(answer or ())
+    return op.flat_answer(answer)
 
 
 def called(case: Case, **settings: Any) -> list[Array]:
@@ -66,7 +67,7 @@ def called(case: Case, **settings: Any) -> list[Array]:
 def assert_same_results(case: Case, got: Sequence[Array], want: Sequence[Array], label: str = "") -> None:
     """The same bits in all that a call changes and gives."""
     changed = [arg.name for arg in case.op.flat_inputs(len(case.arrays)) if arg.updates]
-    names = [*changed, *[arg.name for arg in case.op.outputs]]
+    names = [*changed, *case.op.flat_output_names(len(want) - len(changed))]
     for name, a, b in zip(names, got, want, strict=True):
         assert_same(a, b, f"{case}: {name} {label}".rstrip())
 

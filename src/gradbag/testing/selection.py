@@ -11,6 +11,11 @@ def native_ops() -> list[Op]:
     return [op for op in registry if op.kernel is not None]
 
 
+def compiled_ops() -> list[Op]:
+    """The ops that have a rule by which kernels answer in place of the body."""
+    return [op for op in registry if op.compiled_rule is not None]
+
+
 def array_ops() -> list[Op]:
     """The ops of NumPy's kind, which stand around the sparse ones."""
     return [op for op in registry if op.section == "array"]
