@@ -52,13 +52,14 @@ def assert_same(file: FileTable, table: Table) -> None:
 
 
 @pytest.mark.slow
-def test_the_last_checkpoint_survives_50_kills_bit_for_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.kills)])
+def test_the_last_checkpoint_survives_kills_bit_for_bit(kills: int, tmp_path: Path) -> None:
     path = tmp_path / "rows"
     FileTable.create(path, 500, 8, optim.Adam(0.1)).close()
     memory = Table(500, 8, optim.Adam(0.1))
     rng = np.random.default_rng(0)
     told, new = 0, 0
-    for number in range(50):
+    for number in range(kills):
         command = [sys.executable, "-c", TRAINING, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
@@ -74,7 +75,7 @@ def test_the_last_checkpoint_survives_50_kills_bit_for_bit(tmp_path: Path) -> No
             trained(memory, file.step_count)
             assert_same(file, memory)
         told = memory.step_count
-    assert new >= 25
+    assert new >= kills // 2
 
 
 KILLED = (
@@ -110,6 +111,7 @@ print("end", flush=True)
 
 
 @pytest.mark.slow
+@pytest.mark.kills
 @pytest.mark.parametrize("how", ["whole", "torn"])
 def test_whichever_call_is_the_last_a_checkpoint_is_there(how: str, tmp_path: Path) -> None:
     path = tmp_path / "rows"

@@ -39,12 +39,14 @@ def in_graph(case: Case) -> tuple[Graph, Node, dict[str, Any]]:
     for place in [0] if case.op.state in ("assign", "update") else case.op.flat_updates(len(values)):
         array = case.arrays[place]
         made = scope.with_op_name(f"variable{place}")
-        values[place] = ops.VariableV2(made, shape=array.shape, dtype=dtypes.name_of(array.dtype)).ref
+        shape = (None, *array.shape[1:]) if array.ndim else ()
+        values[place] = ops.VariableV2(made, shape=shape, dtype=dtypes.name_of(array.dtype)).ref
         feeds[f"variable{place}"] = array
     built = getattr(ops, case.op.name)(scope.with_op_name("it"), *case.op.grouped(values), **case.attrs)
     if case.op.name == "Placeholder" or case.op.state == "variable":
-        shape = [n or 2 for n in case.attrs["shape"] or ()]
-        feeds["it"] = np.ones(shape, dtypes.numpy_dtype(case.attrs["dtype"]))
+        output = built.node.outputs[0]
+        kind, sizes = dtypes.numpy_dtype(output.dtype), [n or 2 for n in output.shape or ()]
+        feeds["it"] = np.full(sizes, "1" if output.dtype == "string" else 1, kind)
     return scope.graph, built.node, feeds
 
 
@@ -55,7 +57,10 @@ def results(graph: Graph, node: str, feeds: dict[str, Any]) -> list[Any]:
     for name in variables:
         session.set_variable(name, feeds[name])
     fed = {name: value for name, value in feeds.items() if graph.node(name).op.state == "fed"}
-    outputs = graph.node(node).outputs
+    made = graph.node(node)
+    outputs = made.outputs
+    if made.op.state == "switch":  # one of the two has a value
+        outputs = [outputs[int(made.inputs[1].node.attrs["value"])]]
     fetched: list[Any] = session.run(fed, outputs, run_only=[] if outputs else [node])
     return fetched + session.run({}, [graph.node(name).outputs[0] for name in variables])
 

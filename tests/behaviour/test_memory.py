@@ -2,13 +2,15 @@
 
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gradbag
-from gradbag import raw_ops
+from gradbag import eager, raw_ops
+from gradbag.spec import registry
 
 NOTHING = np.array([], np.int64)
 
@@ -166,3 +168,29 @@ def test_a_giant_without_columns_costs_nothing(combiner: str) -> None:
 def test_a_giant_that_numpy_cannot_even_describe_is_refused() -> None:
     with pytest.raises(gradbag.ResourceExhaustedError, match=r"output of shape \[4611686018427387904, 0\]"):
         spread(2**62, columns=0)
+
+
+@pytest.mark.parametrize("rows", [4_000_000, 7_000_000, 12_000_000, 16_000_000])
+def test_a_numpy_body_stays_within_the_limit_with_all_its_arrays(rows: int) -> None:
+    limit = 256 << 20
+    gradbag.set_memory_limit(limit)
+    op = registry["RaggedFillEmptyRows"]
+    values = [np.array([1]), np.ones(1, np.int8), np.array(rows), np.array(0, np.int8)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(gradbag.ResourceExhaustedError) if rows > 8_000_000 else nullcontext():
+            eager.run_reference(op, values, {})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= limit
+
+
+@pytest.mark.skipif(not eager.available(), reason="a body counts otherwise")
+def test_a_kernel_without_memory_names_what_asks_for_it() -> None:
+    wanted = "RaggedFillEmptyRows: nrows == 9223372036854775807 asks for more memory than there is"
+    with pytest.raises(gradbag.ResourceExhaustedError) as refused:
+        gradbag.raw_ops.RaggedFillEmptyRows(
+            value_rowids=np.array([0, 0]), values=np.ones(2), nrows=np.int64(2**63 - 1), default_value=np.float64(0)
+        )
+    assert str(refused.value) == wanted

@@ -46,7 +46,7 @@ def mean_grad(**changes: Any) -> dict[str, Any]:
         ({"op": "ReadFile", "in": {"filename": "/etc/passwd"}}, "", "there is no op 'ReadFile'"),
         ({"op": "Neg", "in": [1]}, "", "in must be an object"),
         ({"op": "Neg", "in": {"x": 1.0, "y": 2.0}}, "y", "Neg has no input 'y'; it takes x"),
-        ({"op": "Neg"}, "x", "Neg: the input x is missing"),
+        ({"op": "Neg"}, "x", "Neg: x needs a value or a wire"),
         ({"op": "Neg", "in": {"x": None}}, "x", "is empty: it needs a link or a value"),
         ({"op": "Neg", "in": {"x": {"from": "nobody"}}}, "x", "is wired to 'nobody', which is not on the page"),
         ({"op": "Neg", "in": {"x": {"from": "grad.sum"}}}, "x", "has no output 'sum'; it has output"),

@@ -124,7 +124,7 @@ def changed_lines(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def test_a_moved_box_and_a_changed_value_are_one_line_each() -> None:
-    page = pages.load(EXAMPLES[-1])
+    page = pages.load(ROOT / "src/gradbag/examples/sparse_slice_grad.page.json")
     before = pages.text(page)
     page.section("layout")["slice_grad"] = [1, 2.5]
     moved = pages.text(page)

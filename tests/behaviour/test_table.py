@@ -315,3 +315,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(answer.stdout) < 40_000  # KiB; the gradient of rows would have 90,000
+
+
+@pytest.mark.parametrize("columns", [1, 3, 16, 64])
+def test_rows_and_what_is_kept_of_them_begin_with_a_cache_line(columns: int) -> None:
+    table = gradbag.Table(1000, columns, gradbag.optim.Adam(0.1))
+    arrays = [table.values, *(kept for kept in table.state.values() if isinstance(kept, np.ndarray))]
+    assert len(arrays) == 3
+    assert {array.ctypes.data % 64 for array in arrays} == {0}

@@ -225,10 +225,11 @@ for turn in range(10**6):
 
 
 @pytest.mark.slow
-def test_a_file_survives_that_its_writer_is_killed_50_times(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.kills)])
+def test_a_file_survives_that_its_writer_is_killed(kills: int, tmp_path: Path) -> None:
     path = tmp_path / "table"
     rng = np.random.default_rng(1)
-    for _ in range(50):
+    for _ in range(kills):
         with subprocess.Popen([sys.executable, "-c", SAVING, str(path)], stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "0\n"

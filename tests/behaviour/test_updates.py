@@ -56,6 +56,14 @@ def test_a_foreign_byte_order_is_refused_in_words(dtype: str) -> None:
         assert (table == 1).all()
 
 
+def test_rows_between_those_of_another_table_are_memory_of_their_own() -> None:
+    both = np.ones((6, 2))
+    raw_ops.RowMomentum(table=both[::2], momentum_buffer=both[5::-2], **STEP, momentum=0.5)
+    assert both[::2].tolist() == [[0.25, 0.25], [1.0, 1.0], [0.25, 0.25]]
+    with pytest.raises(gradbag.InvalidArgumentError, match="memory of its own; got an array that overlaps momentum"):
+        raw_ops.RowMomentum(table=both[:3], momentum_buffer=both[4:1:-1], **STEP, momentum=0.5)
+
+
 @pytest.fixture
 def halve() -> Iterator[Any]:
     @op(

@@ -28,7 +28,8 @@ from .desk import Desk
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 SIZE = {"width": 1280, "height": 720}
-PATIENCE = 15_000  # milliseconds, on a machine with other things to do
+# Milliseconds; more on a machine that has many other things to do.
+PATIENCE = int(os.environ.get("GRADBAG_PATIENCE", "15000"))
 # Said on the console, where the tests hear it.
 REPORT = """addEventListener("securitypolicyviolation", (event) =>
     console.error(`refused by the policy: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));"""
@@ -72,6 +73,12 @@ class Studio:
     process: subprocess.Popen[str]
 
     @property
+    def port(self) -> int:
+        found = re.search(r":(\d+)/", self.address)
+        assert found is not None
+        return int(found[1])
+
+    @property
     def origin(self) -> str:
         return self.address.partition("#")[0]
 
@@ -94,8 +101,8 @@ class Studio:
             self.process.stdout.close()
 
 
-def start(folder: Path, state: Path) -> Studio:
-    command = [sys.executable, "-m", "gradbag", "studio", str(folder), "--no-browser", "--port", "0"]
+def start(folder: Path, state: Path, port: int = 0) -> Studio:
+    command = [sys.executable, "-m", "gradbag", "studio", str(folder), "--no-browser", "--port", str(port)]
     environment = {**os.environ, "XDG_STATE_HOME": str(state), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
@@ -117,14 +124,14 @@ def shared_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 
 @pytest.fixture
-def start_studio(tmp_path: Path) -> Iterator[Callable[[], Studio]]:
+def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
     """Servers, one after the other, on the same folder."""
     folder = tmp_path / "pages"
     folder.mkdir()
     started: list[Studio] = []
 
-    def begin() -> Studio:
-        started.append(start(folder, tmp_path / "state"))
+    def begin(port: int = 0) -> Studio:
+        started.append(start(folder, tmp_path / "state", port))
         return started[-1]
 
     yield begin
@@ -134,7 +141,7 @@ def start_studio(tmp_path: Path) -> Iterator[Callable[[], Studio]]:
 
 
 @pytest.fixture
-def studio(start_studio: Callable[[], Studio]) -> Studio:
+def studio(start_studio: Callable[..., Studio]) -> Studio:
     return start_studio()
 
 

@@ -56,5 +56,5 @@ def test_blocks_go_through_the_clipboard_as_text(desk: Desk) -> None:
     assert desk.text() == before
     desk.page.evaluate("() => navigator.clipboard.writeText('no blocks at all')")
     desk.page.keyboard.press("Control+V")
-    expect(desk.toasts).to_contain_text("The clipboard holds no blocks")
+    expect(desk.toasts).to_contain_text("The clipboard holds neither blocks")
     assert desk.text() == before

@@ -1,5 +1,6 @@
 """Gradients as blocks, and the row lens along the wires."""
 
+import json
 import re
 
 import pytest
@@ -26,7 +27,7 @@ def mean(desk: Desk) -> Desk:
     return desk
 
 
-def test_differentiate_adds_wired_blocks_that_run(mean: Desk) -> None:
+def test_differentiate_adds_one_gradient_that_runs(mean: Desk) -> None:
     before = mean.text()
     mean.page.keyboard.press("Escape")
     mean.button("Differentiate").click()
@@ -39,12 +40,14 @@ def test_differentiate_adds_wired_blocks_that_run(mean: Desk) -> None:
     dialog.get_by_role("button", name="Differentiate", exact=True).click()
     expect(dialog).to_be_hidden()
     expect(mean.block("d_mean_d_table")).to_be_visible()
+    nodes, ports = json.loads(before)["nodes"], {"of": {"from": "mean"}, "by": {"from": "table"}}
+    assert json.loads(mean.text())["nodes"] == {**nodes, "d_mean_d_table": {"op": "Gradient", "in": ports}}
     mean.checked()
     ended = mean.run()
     assert ended["state"] == "done"
     assert numbers(mean.rows("d_mean_d_table")) == [[0.5, 0.5], [0, 0], [1.5, 1.5]]
     mean.page.keyboard.press("Control+Z")
-    expect(mean.blocks).to_have_count(3)
+    expect(mean.block("d_mean_d_table")).to_have_count(0)
     assert mean.text() == before
 
 

@@ -153,3 +153,53 @@ def decay_rows(table: Any, rate: Any) -> Any:
     """Make all numbers of a table smaller, in place."""
     left = (table * (table.dtype.type(1) - rate)).astype(table.dtype)
     return left, left.max()
+
+
+# ------------------------------------------------------------------ PowersOfRows: a list of outputs
+@op(
+    "PowersOfRows",
+    inputs=[X],
+    attrs=[Attr("most", 2, "How many powers.", "int")],
+    outputs=[Arg("powers", "T", "rows *inner", "The first power, the second, ...", many=True, count="most")],
+    types={"T": FLOAT},
+    example=Example({"x": [1.0, 2.0], "most": 3}, {"powers": [[1.0, 2.0], [1.0, 4.0], [1.0, 8.0]]}),
+    samples=rows,
+)
+def powers_of_rows(x: Any, most: int) -> Any:
+    """The powers of each number up to some exponent."""
+    return [x ** (k + 1) for k in range(most)]
+
+
+@powers_of_rows.gradient
+def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
+    ones = ops.OnesLike(x=x.x)
+    slopes = [ops.PowerRows(x=x.x, power=k, factor=float(k + 1)) if k else ones for k in range(len(y.powers))]
+    return {"x": ops.AddN(inputs=[ops.Mul(x=a, y=b) for a, b in zip(g.powers, slopes, strict=True)])}
+
+
+# ------------------------------------------------------------------ NegatedRows: lists in and out, and a number beside
+@op(
+    "NegatedRows",
+    inputs=[Arg("parts", "T", "_ *_", "Arrays of any shapes and dtypes.", many=True, each=True)],
+    outputs=[
+        Arg("negated", "T", "*_", "The same with the other sign.", many=True, each=True),
+        Arg("count", "int32", "", "How many there are."),
+    ],
+    types={"T": FLOAT},
+    linear=["parts"],
+    example=Example({"parts": [[1.0, 2.0], [3.0]]}, {"negated": [[-1.0, -2.0], [-3.0]], "count": 2}),
+    samples=lambda rng: [{"parts": [rng.uniform(0.5, 2.0, shape) for shape in ((3,), (2, 2), (0,))]}],
+)
+def negated_rows(parts: Any) -> Any:
+    """Each of some arrays, negated."""
+    return [-part for part in parts], np.int32(len(parts))
+
+
+@negated_rows.shapes
+def _(parts: Any) -> Any:
+    return [part.shape for part in parts], ()
+
+
+@negated_rows.gradient
+def _(ops: Any, x: Any, y: Any, g: Any) -> Any:
+    return {"parts": ops.NegatedRows(parts=g.negated).negated}

@@ -148,7 +148,9 @@ def function_of(framework: NumPy, case: Case) -> tuple[Function, list[Any]]:
 def called(op: Op, values: Sequence[Any], attrs: Any) -> list[Any]:
     """The answer of a raw op on flat inputs, as a list."""
     answer = getattr(gradbag.raw_ops, op.name)(**dict(zip(op.input_names, op.grouped(values), strict=True)), **attrs)
-    return [] if answer is None else list(answer) if isinstance(answer, tuple) else [answer]
+    if op.updates:  # of JAX, the new values of its inputs come first
+        return [] if answer is None else list(answer) if isinstance(answer, tuple) else [answer]
+    return op.flat_answer(answer)
 
 
 # ------------------------------------------------------------------ derivatives

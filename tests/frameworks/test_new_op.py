@@ -18,10 +18,13 @@ from gradbag.testing.gradcheck import random_like
 
 from .each import WAYS, Function, NumPy, called, first, forward, function_of, second
 
-KINDS = ("CubeRows", "RoundRows", "PowerRows", "ProductOfRows", "ShiftRows", "DecayRows")
+LISTS = ("PowersOfRows", "NegatedRows")
+KINDS = ("CubeRows", "RoundRows", "PowerRows", "ProductOfRows", "ShiftRows", "DecayRows", *LISTS)
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 each_kind = pytest.mark.parametrize("name", KINDS)
-each_differentiable_kind = pytest.mark.parametrize("name", ["CubeRows", "PowerRows", "ProductOfRows", "ShiftRows"])
+each_differentiable_kind = pytest.mark.parametrize(
+    "name", ["CubeRows", "PowerRows", "ProductOfRows", "ShiftRows", *LISTS]
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,11 +45,12 @@ def _declared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def test_the_kinds_are_different() -> None:
     ops = [registry[name] for name in KINDS]
-    assert [op.rule is None for op in ops] == [False, True, False, False, False, True]
-    assert [bool(op.attrs) for op in ops] == [False, False, True, False, False, False]
-    assert [bool(op.lists) for op in ops] == [False, False, False, True, False, False]
-    assert [bool(op.optional_names) for op in ops] == [False, False, False, False, True, False]
-    assert [op.updates for op in ops] == [False, False, False, False, False, True]
+    assert [op.rule is None for op in ops] == [False, True, False, False, False, True, False, False]
+    assert [bool(op.attrs) for op in ops] == [False, False, True, False, False, False, True, False]
+    assert [bool(op.lists) for op in ops] == [False, False, False, True, False, False, False, True]
+    assert [bool(op.optional_names) for op in ops] == [False, False, False, False, True, False, False, False]
+    assert [op.updates for op in ops] == [False, False, False, False, False, True, False, False]
+    assert [bool(op.output_lists) for op in ops] == [False, False, False, False, False, False, True, True]
 
 
 # ------------------------------------------------------------------ values

@@ -87,6 +87,13 @@ def _rows(i: Interpreter) -> Any:
     return [i.ops.counted(count, "int64") if isinstance(count, Rows) else np.int64(count)]
 
 
+def _known_shape(i: Interpreter) -> Any:
+    """An interpreter that runs later does not know it."""
+    shape = i.ops.known_shape(i.value(TABLE))
+    assert (shape is None) == isinstance(i, InGraph)
+    return [np.array(TABLE.shape if shape is None else shape)]
+
+
 def _filler(i: Interpreter) -> Any:
     """Any values will do, of the shape and the dtype; a shape comes with a dtype of PyTorch or of NumPy."""
     filler = i.ops.filler(Shaped((2, 3), torch.float64 if i.ops is torch_ops else np.dtype("float64")))
@@ -108,11 +115,27 @@ def _total(i: Interpreter) -> Any:
 # For each question the answers, as a function of an interpreter, and what they are.
 CASES: dict[str, tuple[Callable[[Interpreter], Any], list[Any]]] = {
     "rows": (_rows, [np.int64(4)]),
+    "known_shape": (_known_shape, [np.array([4, 3])]),
     "counted": (_counted, [np.int32(4), np.int64(4)]),
     "filler": (_filler, [np.ones((2, 3))]),
     "range": (lambda i: [i.ops.range(3), i.ops.range(0)], [np.arange(3), np.arange(0)]),
     "ones": (lambda i: [i.ops.ones(3), i.ops.ones(0)], [np.ones(3, np.int8), np.ones(0, np.int8)]),
     "zeros_like": (lambda i: [i.ops.zeros_like(i.value(a)) for a in (TABLE, KEYS)], [0 * TABLE, 0 * KEYS]),
+    "constant": (lambda i: [i.ops.constant(KEYS)], [KEYS]),
+    "split": (
+        lambda i: [
+            part
+            for lengths in ([2, 0, 1], i.value(np.array([2, 0, 1])))
+            for part in i.ops.split(i.value(np.arange(3.0)), lengths, 3)
+        ],
+        2 * [np.array([0.0, 1.0]), np.array([]), np.array([2.0])],
+    ),
+    "reshaped": (
+        lambda i: [
+            i.ops.reshaped(i.value(TABLE), sizes) for sizes in ([3, 4], [-1], [i.ops.rows(i.value(TABLE)), 3, 1])
+        ],
+        [TABLE.reshape(3, 4), TABLE.reshape(-1), TABLE.reshape(4, 3, 1)],
+    ),
     "take": (lambda i: [i.ops.take(i.value(TABLE), i.value(KEYS))], [TABLE[KEYS]]),
     "nonzero": (
         lambda i: [i.ops.nonzero(i.value(np.array(marks, np.int8))) for marks in ([0, 1, 0, 2], [])],

@@ -108,7 +108,7 @@ def other_byte_order(array: Array) -> Array:
 def as_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
     try:
         return array.astype(dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last of objects that are Python's own integers
         return np.zeros(array.shape, dtype)
 
 

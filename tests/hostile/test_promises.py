@@ -13,15 +13,16 @@ import pytest
 import gradbag
 from gradbag import eager, errors
 from gradbag.spec import Op
-from gradbag.testing import assert_same, assert_same_results, called, native_ops
+from gradbag.testing import assert_same, assert_same_results, called, compiled_ops, native_ops
 from gradbag.testing.cases import Case, cases, usual_types
 
 Script = Callable[..., list[str]]
 each_op = pytest.mark.parametrize("op", native_ops(), ids=lambda op: op.name)
+with_kernels = pytest.mark.parametrize("op", native_ops() + compiled_ops(), ids=lambda op: op.name)
 
 
 # ------------------------------------------------------------------ inputs and outputs
-@each_op
+@with_kernels
 def test_inputs_are_not_changed_and_may_be_read_only(op: Op) -> None:
     for case in cases(op):
         want = called(case.fresh())
@@ -40,10 +41,11 @@ def test_outputs_have_memory_of_their_own(op: Op) -> None:
     for case in cases(op):
         inputs = [array for _, _, array in case.given]
         outputs = called(case)[len(case.updated) :]
+        names = op.flat_output_names(len(outputs))
         for place, output in enumerate(outputs):
-            assert output.flags.writeable, f"{case}: {op.outputs[place].name} is read-only"
+            assert output.flags.writeable, f"{case}: {names[place]} is read-only"
             others = inputs + outputs[:place]
-            assert not any(np.shares_memory(output, other) for other in others), f"{case}: {op.outputs[place].name}"
+            assert not any(np.shares_memory(output, other) for other in others), f"{case}: {names[place]}"
 
 
 # ------------------------------------------------------------------ same input, same bits
@@ -58,7 +60,7 @@ def test_no_output_byte_is_left_unwritten(run_script: Script) -> None:
         assert len(set(lines)) == 1, f"depends on what the memory held before: {lines}"
 
 
-@each_op
+@with_kernels
 def test_calls_from_many_threads_give_the_same_bits(op: Op) -> None:
     group = list(cases(op, usual_types(op))) * 4
     alone = [called(case.fresh()) for case in group]
@@ -115,7 +117,7 @@ def test_inputs_that_change_during_a_call_do_no_harm(run_script: Script) -> None
     assert not [line for line in lines if line.startswith("WRONG")]
 
 
-@each_op
+@with_kernels
 def test_changed_examples_are_answered_or_refused(op: Op, run_script: Script) -> None:
     lines = run_script("fuzz.py", op.name)
     assert lines[-1] == "done"

@@ -1,4 +1,4 @@
-"""What the README shows of JAX is what happens, and the examples of `gradbag.jax` are right."""
+"""What docs/frameworks.md shows of JAX is what happens, and the examples of `gradbag.jax` are right."""
 
 import doctest
 import re
@@ -11,14 +11,14 @@ import numpy as np
 import gradbag.jax
 
 
-def test_the_blocks_of_the_readme_run() -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_blocks_run() -> None:
+    text = (Path(__file__).parents[2] / "docs/frameworks.md").read_text(encoding="utf-8")
     blocks = [b for b in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import jax" in b]
     assert blocks
     names: dict[str, object] = {}
     with jax.enable_x64(False):
         for block in blocks:
-            exec(compile(block, "README.md", "exec"), names)  # noqa: S102  # our own text
+            exec(compile(block, "frameworks.md", "exec"), names)  # noqa: S102  # our own text
     table = names["table"]
     assert isinstance(table, jax.Array)
     assert np.flatnonzero(np.asarray(table != 1).any(1)).tolist() == [3, 17, 900]

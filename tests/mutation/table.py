@@ -60,6 +60,18 @@ MUTANTS: dict[str, list[Edit]] = {
         ("digit", "pass", "0 * pass", "sorting looks at the lowest digit only"),
         ("grouped", "all.sorted", "!all.sorted", "not sorted"),
     ],
+    "unique": [
+        ("inverse", "= group", "= 0 * group", "all entries are the first number"),
+    ],
+    "tree_bag": [
+        ("tree", "+=", "=", "of two pieces only one counts"),
+    ],
+    "sharding": [
+        ("shuffled", "number >> shift_", "0", "rows are shuffled another way"),
+        ("larger pieces", "piece < larger ? piece : larger", "0 * larger", "keys of two pieces meet"),
+        ("routed", "[entry]", "[0 * entry]", "all entries pick the first row"),
+        ("guessed", "", "", "the first guess of a shard stands"),
+    ],
     "bag_pack": [
         ("pruned", "id >= least", "id > least", "rows of id 0 are left out"),
         ("last bags", "pass_empty(bag_count_)", "", "empty bags after the last entry are not filled"),
@@ -81,16 +93,36 @@ MUTANTS: dict[str, list[Edit]] = {
         ("dot bag", "", "", "all entries belong to the first bag"),
         ("dot inputs", "2, 3", "1, 3", "faults of ids are told about the table"),
     ],
+    "grouped_bags": [
+        ("next columns", "", "", "all features write the first columns"),
+        (
+            "feature end",
+            "bags.first_bag(feature + 1)",
+            "last",
+            "what begins in one table goes on in it",
+        ),
+        ("grad feature", "bag / bags.bags_of_feature", "0 * bag", "all features get the gradient of the first"),
+    ],
     "bag_max": [
         ("empty maximum", "", "", "empty bags are not cleared"),
         ("first of equals", "> best", ">= best", "the last of equals wins"),
         ("winner", "entry >= entries", "entry > entries", "one winner too many is allowed"),
+    ],
+    "row_moves": [("stitched", "i, to, place", "i, to, i", "rows stay where they stood")],
+    "sparse_places": [("united", "&&", "||", "a sum of one entry may be left out")],
+    "segment_softmax": [
+        ("nothing left", "x == nothing ? nothing : difference", "difference", "minus infinity alone gives NaN")
+    ],
+    "segment_fold": [
+        ("dropped segment", "id < 0", "id < -1", "rows of the segment -1 are refused"),
+        ("not a number", "(best == best)", "true", "a number takes the place of NaN"),
     ],
     "add_n": [("addend", "widened(number, i)", "widened(0, i)", "the first array is added again and again")],
     "row_steps": [
         ("stepped row", "rows,", "rows + 1,", "one index too many is allowed"),
         ("stepped share", "bags.end(bag) - bags.begin(bag)", "1", "bags are not divided by their size"),
         ("decayed", "", "", "rows that have decayed grow again"),
+        ("step inputs", "input + 1", "input", "faults of offsets are told about the ids"),
     ],
     "fill_empty_rows": [
         ("column", "fault_column", "-1", "faults do not name the column"),
@@ -210,7 +242,7 @@ MUTANTS: dict[str, list[Edit]] = {
         ),
         ("sums", "1024", "512", "the sum has another order"),
         ("stable", 'row_of, kind="stable")', "-row_of)[::-1]", "entries of a row lose their order"),
-        ("one each", "np.maximum(counts, 1)", "counts", "empty rows get no entry"),
+        ("one each", "np.maximum(counts, 1, out=counts)", "None", "empty rows get no entry"),
         ("visited", "[reverse_index_map]", "[reverse_index_map[:-1]]", "the last entry counts as filled in"),
         ("places", ">= len", "> len", "one place too many is allowed"),
         ("bfloat16", "dtype != ml_dtypes.bfloat16", "True", "bfloat16 sums are rounded twice"),

@@ -96,6 +96,34 @@ def offset_inputs(draw: Any, op: Op) -> dict[str, Any]:
 
 
 @st.composite
+def grouped_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    """The same for one to three tables, of which one may be looked up by two features."""
+    shapes = draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 3)), min_size=1, max_size=3))
+    bags, feature_tables = draw(st.integers(1, 3)), [*range(len(shapes)), draw(st.integers(0, len(shapes) - 1))]
+    lengths = draw(arrays(np.int64, (len(feature_tables), bags), elements=st.integers(0, 3)))
+    ends, count = np.cumsum(lengths).reshape(lengths.shape), int(lengths.sum())
+    width = sum(shapes[table][1] for table in feature_tables)
+    entries = zip(feature_tables, lengths.sum(1), strict=True)
+    return {
+        "tables": [draw(numbers(*shape)) for shape in shapes],
+        "table_shapes": [size for shape in shapes for size in shape],
+        "grad": draw(numbers(bags, width)),
+        "ids": np.concatenate([draw(ids(int(n), shapes[table][0])) for table, n in entries]),
+        "offsets": ends - lengths,
+        "weights": draw(st.none() | arrays(np.float64, count, elements=st.integers(1, 8).map(float))),
+        "feature_tables": feature_tables,
+        "combiner": draw(st.sampled_from(["sum", "mean", "sqrtn"])),
+    }
+
+
+@st.composite
+def tree_inputs(draw: Any, op: Op) -> dict[str, Any]:
+    """Bags whose entries are summed piece by piece."""
+    given, pieces = draw(offset_inputs(op)), draw(st.integers(1, 4))
+    return {**given, "pieces": draw(ids(len(given["ids"]), pieces)), "num_pieces": pieces}
+
+
+@st.composite
 def list_inputs(draw: Any, op: Op) -> dict[str, Any]:
     shape = draw(st.lists(st.integers(0, 3), max_size=3))
     return {"inputs": [draw(numbers(*shape)) for _ in range(draw(st.integers(1, 4)))]}
@@ -116,7 +144,9 @@ def drawn(draw: Any, op: Op) -> Case:
         "Segment": bag_inputs,
         "Fill": fill_inputs,
         "Slice": slice_inputs,
+        "Grouped": grouped_inputs,
         "Embedding": offset_inputs,
+        "TreeBag": tree_inputs,
         "AddN": list_inputs,
         "PackWeights": packed_inputs,
     }
@@ -130,7 +160,8 @@ def linear_places(case: Case) -> list[int]:
 
 
 def outputs_of(case: Case) -> list[Any]:
-    answers = zip(case.op.outputs, called(case), strict=True)
+    outputs = called(case)
+    answers = zip(case.op.flat_outputs(len(outputs)), outputs, strict=True)
     return [y for arg, y in answers if arg.name in case.op.differentiable_outputs]
 
 

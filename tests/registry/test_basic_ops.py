@@ -19,7 +19,9 @@ RUNNING = [op for op in array_ops() if opdocs.runs_alone(op)]
 IN_A_SESSION = [op for op in array_ops() if not opdocs.runs_alone(op)]
 every_op = pytest.mark.parametrize("op", RUNNING, ids=lambda op: op.name)
 REJECTS = [(op, reject) for op in array_ops() for reject in op.rejects]
-DERIVED = [op for op in RUNNING if op.differentiable and op.differentiable_outputs]
+# Outside of a graph there are no branches, which rules speak of.
+BRANCHES = ("switch", "merge")
+DERIVED = [op for op in RUNNING if op.differentiable and op.differentiable_outputs and op.state not in BRANCHES]
 
 
 def test_there_are_basic_ops() -> None:
@@ -44,14 +46,17 @@ def test_every_dtype_runs_and_gives_what_is_declared(op: Op) -> None:
 def test_inputs_stay_as_they_are_and_outputs_have_memory_of_their_own(op: Op) -> None:
     count = 0
     for case in cases(op, usual_types(op)):
-        before = [a.copy() for a in case.arrays]
+        before = {place: a.copy() for place, _, a in case.given}
         outputs = _outputs(case)
-        for array, copied in zip(case.arrays, before, strict=True):
-            assert_same(array, copied, str(case))
-        for one, other in pairwise([*case.arrays, *outputs, *case.arrays]):
+        updated = op.flat_updates(len(case.arrays))
+        given = [array for _, _, array in case.given]
+        for (place, copied), array in zip(before.items(), given, strict=True):
+            if place not in updated:
+                assert_same(array, copied, str(case))
+        for one, other in pairwise([*given, *outputs, *given]):
             assert one is other or not np.shares_memory(one, other), str(case)
         for output in outputs:
-            assert not any(np.shares_memory(output, a) for a in case.arrays), str(case)
+            assert not any(np.shares_memory(output, a) for a in given), str(case)
             assert output.base is None or output.flags.owndata, str(case)
         count += 1
     assert count
@@ -61,10 +66,11 @@ def test_inputs_stay_as_they_are_and_outputs_have_memory_of_their_own(op: Op) ->
 def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
     count = 0
     for case in cases(op, usual_types(op)):
-        want = _outputs(case)
-        for place, array in enumerate(case.arrays):
-            for layout, same in layouts(array):
-                given = [*case.arrays[:place], same, *case.arrays[place + 1 :]]
+        want = _outputs(case.fresh())
+        updated = op.flat_updates(len(case.arrays))  # what is written must be an array that can be
+        for place, _, array in case.given:
+            for layout, same in layouts(array) if place not in updated else ():
+                given = case.fresh().replaced({place: same}).arrays
                 inputs = dict(zip(op.input_names, op.grouped(given), strict=True))
                 answer = getattr(raw_ops, op.name)(**inputs, **case.attrs)
                 for got, expected in zip(listed(op, answer), want, strict=True):
@@ -76,15 +82,20 @@ def test_any_memory_layout_gives_the_same_bits(op: Op) -> None:
 # ------------------------------------------------------------------ refusals
 @pytest.mark.parametrize(("op", "reject"), REJECTS, ids=lambda x: x.name if isinstance(x, Op) else str(x.change)[:40])
 def test_a_reject_names_op_argument_and_limit(op: Op, reject: Reject) -> None:
+    given = {**op.example.inputs, **reject.change}
+    updated = {a.dtype for a in op.inputs if a.updates}
+    given |= {a.name: np.array(given[a.name], np.float32) for a in op.inputs if a.dtype in updated}
     with pytest.raises(gradbag.Error, match=f"^{op.name}: {reject.message}"):
-        getattr(raw_ops, op.name)(**{**op.example.inputs, **reject.change})
+        getattr(raw_ops, op.name)(**given)
 
 
 @every_op
 def test_a_dtype_that_no_op_takes_is_named(op: Op) -> None:
     for arg in op.inputs:
         wrong: Any = np.zeros((1, 1), "datetime64[s]")
-        name, wrong = (rf"{arg.name}(\[0\])?", [wrong]) if arg.many else (arg.name, wrong)
+        name, wrong = (
+            (rf"{arg.name}(\[0\])?", [wrong] * len(op.example.inputs[arg.name])) if arg.many else (arg.name, wrong)
+        )
         with pytest.raises(gradbag.UnsupportedTypeError, match=rf"^{op.name}: {name} must be .*; got datetime64\[s\]"):
             getattr(raw_ops, op.name)(**{**op.example.inputs, arg.name: wrong})
 
@@ -95,10 +106,15 @@ def test_an_out_is_filled_where_words_give_the_shapes_and_else_refused(op: Op) -
         with pytest.raises(TypeError, match=f"^{op.name} takes no out: the sizes of its outputs are only known"):
             getattr(raw_ops, op.name)(**op.example.inputs, out=np.zeros(1))
         return
-    wanted = listed(op, getattr(raw_ops, op.name)(**op.example.inputs))
+    given = {**op.example.inputs}
+    updated = {a.dtype for a in op.inputs if a.updates}
+    given |= {a.name: np.array(given[a.name], np.float32) for a in op.inputs if a.dtype in updated}
+    wanted = listed(
+        op, getattr(raw_ops, op.name)(**{name: np.copy(v) if op.updates else v for name, v in given.items()})
+    )
     sized = [arg.name in op.sized_outputs for arg in op.outputs]
     brought = [np.empty_like(w) if taken else None for w, taken in zip(wanted, sized, strict=True)]
-    answer = getattr(raw_ops, op.name)(**op.example.inputs, out=brought if op.result else brought[0])
+    answer = getattr(raw_ops, op.name)(**given, out=brought if op.result else brought[0])
     for got, array, want in zip(listed(op, answer), brought, wanted, strict=True):
         assert array is None or got is array
         np.testing.assert_array_equal(got, want)
@@ -125,14 +141,14 @@ def test_a_shape_that_is_inferred_from_less_is_still_true(op: Op) -> None:
 
 def _less_and_less(case: Case) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
     """Shapes and contents of the inputs as they may be known while a graph is built."""
-    shapes: list[Any] = [a.shape for a in case.arrays]
+    shapes: list[Any] = [None if a is None else a.shape for a in case.arrays]
     contents: list[Any] = list(case.arrays)
     nothing = [None] * len(shapes)
     yield shapes, nothing
-    yield [(None,) * len(s) for s in shapes], nothing
+    yield [None if s is None else (None,) * len(s) for s in shapes], nothing
     yield nothing, nothing
-    for place, shape in enumerate(shapes):
-        for unknown in ((None,) * len(shape), None):
+    for place, _, array in case.given:
+        for unknown in ((None,) * array.ndim, None):
             fewer = [*shapes[:place], unknown, *shapes[place + 1 :]]
             without = [*contents[:place], None, *contents[place + 1 :]]
             yield fewer, without
@@ -187,9 +203,9 @@ def _outputs(case: Case) -> list[Any]:
 
 
 def _inferred(case: Case, shapes: Any = None, contents: Any = None) -> list[Any]:
-    names = [dtypes.name_of(a.dtype) for a in case.arrays]
+    names = [None if a is None else dtypes.name_of(a.dtype) for a in case.arrays]
     if shapes is None:
-        shapes, contents = [a.shape for a in case.arrays], case.arrays
+        shapes, contents = [None if a is None else a.shape for a in case.arrays], case.arrays
     return case.op.infer(shapes, names, contents, case.attrs)
 
 

@@ -58,7 +58,7 @@ def test_a_compact_gradient_is_the_dense_one(op: Op) -> None:
         value, pullback = vjp(function, *primals)
         weights = tuple(random_like(np.random.default_rng(0), y) for y in value)
         compact_case = replace(case, attrs={**case.attrs, "sparse_gradient": True})
-        compact, *others = vjp(function_of(compact_case)[0], *primals)[1](weights)
-        assert isinstance(compact, RowGrad)
-        for got, want in zip([compact.dense(), *others], pullback(weights), strict=True):
-            assert_same(got, want, str(case))
+        found = vjp(function_of(compact_case)[0], *primals)[1](weights)
+        assert isinstance(found[0], RowGrad)
+        for got, want in zip(found, pullback(weights), strict=True):
+            assert_same(got.dense() if isinstance(got, RowGrad) else got, want, str(case))

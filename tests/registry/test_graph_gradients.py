@@ -36,8 +36,8 @@ class InGraph:
             else:
                 values.append(ops.Const(self.scope, array).output if known else self.placeholder(array, known))
         node = getattr(ops, op.name)(self.scope, *op.grouped(values), **case.attrs).node
-        self.outputs = [node.output(name) for name in op.differentiable_outputs]
-        self.outputs = [o for o in self.outputs if o.dtype in dtypes.DIFFERENTIABLE]
+        args = zip(op.flat_outputs(len(node.outputs)), node.outputs, strict=True)
+        self.outputs = [o for a, o in args if a.name in op.differentiable_outputs and o.dtype in dtypes.DIFFERENTIABLE]
 
     def placeholder(self, array: Any, known: bool) -> Output:
         shape = array.shape if known else None

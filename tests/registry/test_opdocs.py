@@ -46,7 +46,7 @@ def test_page_help_and_stub_mention_out_where_it_is_taken(op: Op) -> None:
     assert ("out=None" in opdocs.markdown(op)) is taken
     assert ("`out`: " in opdocs.markdown(op)) is taken
     assert ("\n    out: " in opdocs.docstring(op).partition("Returns:")[0]) is taken
-    assert ("\n    out: " in stubs.stub(op)) is taken
+    assert ("\n    out: " in stubs.stub(op).partition("def ")[2]) is taken  # an output may be called so too
 
 
 @pytest.mark.parametrize("path", stubs.generated(), ids=lambda path: path.name)

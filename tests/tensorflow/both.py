@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import gradbag
 from gradbag import dtypes
-from gradbag.spec import Op, registry
+from gradbag.spec import Arg, Op, registry
 from gradbag.testing import native_ops
 from gradbag.testing.cases import cast
 from gradbag.testing.oracle import assert_same
@@ -50,12 +50,13 @@ Outcome = dict[str, Array] | Refused
 
 def ours(call: Call) -> Outcome:
     """gradbag's answer; a refusal must name the op and an argument, or the output that is too large."""
+    updated = {a.name: call.inputs[a.name].copy() for a in call.op.inputs if a.updates}
     try:
-        answer = getattr(gradbag.raw_ops, call.op.name)(**call.inputs, **call.attrs)
+        answer = getattr(gradbag.raw_ops, call.op.name)(**{**call.inputs, **updated}, **call.attrs)
     except gradbag.Error as refusal:
         _assert_names_the_fault(call, refusal)
         return Refused(str(refusal))
-    return _outputs(call.op, answer)
+    return {**_outputs(call.op, answer), **updated}
 
 
 def theirs(call: Call) -> Outcome:
@@ -69,24 +70,39 @@ def theirs(call: Call) -> Outcome:
 
 
 def in_a_graph(call: Call) -> Outcome:
-    """TensorFlow's answer from a session; a variable has the value of the input `ref` before."""
+    """TensorFlow's answer from a session, where variables have the values of the inputs before; then what they are."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         try:
             tensors = {name: _to_tensors(value) for name, value in call.inputs.items()}
-            if call.op.state in ("assign", "update"):
-                before = tensors["ref"]
-                tensors["ref"] = tf.raw_ops.VariableV2(shape=before.shape, dtype=before.dtype)
-                session.run(tf.raw_ops.Assign(ref=tensors["ref"], value=before))
+            kept = {a.name: a.handle for a in call.op.inputs if in_variable(call.op, a)}
+            for name, handle in kept.items():
+                before = tensors[name]
+                variable = tf.compat.v1.Variable(before, use_resource=handle, dtype=before.dtype)
+                session.run(variable.initializer)
+                tensors[name] = variable.handle if handle else variable._ref()
+                kept[name] = variable
             made = getattr(tf.raw_ops, call.op.name)(**tensors, **_their_attrs(call))
-            answer = session.run(made)
+            found = call.op.flat_answer(made)
+            wanted = dict(zip(call.op.flat_output_names(len(found)), found, strict=True))
+            answer = session.run([found, [] if wanted else [made]])[0]
+            after = session.run([kept[a.name] for a in call.op.inputs if a.updates])
         except (tf.errors.OpError, ValueError) as refusal:
             return Refused(str(refusal))
     with tf.init_scope():
-        return {arg.name: to_array(tf.constant(answer, made.dtype.base_dtype)) for arg in call.op.outputs}
+        dtypes_of = [tensor.dtype.base_dtype for tensor in found]
+        arrays = [to_array(tf.constant(v, dtype)) for v, dtype in zip(answer, dtypes_of, strict=True)]
+    outputs = dict(zip(wanted, arrays, strict=True))
+    return outputs | {a.name: v for a, v in zip([a for a in call.op.inputs if a.updates], after, strict=True)}
+
+
+def in_variable(op: Op, arg: Arg) -> bool:
+    """Whether an input must be a variable in TensorFlow."""
+    first = op.state in ("assign", "update", "initialized") and arg is op.inputs[0]
+    return arg.handle or arg.updates or first
 
 
 def _to_tensors(value: Any) -> Any:
-    return [to_tensor(array) for array in value] if isinstance(value, list) else to_tensor(value)
+    return [to_tensor(a) for a in value if a is not None] if isinstance(value, list) else to_tensor(value)
 
 
 def _their_attrs(call: Call) -> dict[str, Any]:
@@ -154,13 +170,13 @@ def _assert_names_the_fault(call: Call, refusal: gradbag.Error) -> None:
 
 
 def _outputs(op: Op, answer: Any) -> dict[str, Any]:
-    names = [arg.name for arg in op.outputs]
-    if not names:
-        return {}
-    return dict(zip(names, answer if op.result is not None else [answer], strict=True))
+    outputs = op.flat_answer(answer) if op.outputs else []
+    return dict(zip(op.flat_output_names(len(outputs)), outputs, strict=True))
 
 
 def _source(array: Any) -> str:
     if isinstance(array, list):
         return f"[{', '.join(map(_source, array))}]"
+    if array is None:
+        return "None"
     return f"np.array({array.tolist()!r}, {dtypes.name_of(array.dtype)!r}).reshape({array.shape})"

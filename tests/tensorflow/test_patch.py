@@ -16,7 +16,7 @@ from gradbag.testing.cases import usual_types
 from .both import Call, shared_ops, to_array, to_tensor
 from .differences import DIFFERENCES
 
-README = Path(__file__).parents[2] / "README.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/frameworks.md"
 
 
 def held():
@@ -103,12 +103,33 @@ def test_patches_nest_and_may_end_in_any_order():
     assert held() == before
 
 
-def test_a_refusal_is_gradbags():
+def test_a_refusal_has_tensorflows_class_and_gradbags_words():
     with (
         gradbag.tensorflow.patch(),
-        pytest.raises(gradbag.InvalidArgumentError, match=r"indices\[0\] == 5 out of range"),
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] == 5 out of range"),
     ):
         tf.sparse.segment_sum(tf.ones([2, 1]), [5], [0])
+
+
+def test_nodes_have_the_names_that_were_asked_for():
+    with gradbag.tensorflow.patch(), tf.Graph().as_default() as graph:
+        tf.compat.v1.sparse_segment_sum(np.ones((2, 1), np.float32), [1], [0], name="pooled")
+        tf.raw_ops.SparseSegmentSumGradV2(
+            grad=np.ones((2, 1), np.float32), indices=[1], segment_ids=[0], dense_output_dim0=2, name="gradient"
+        )
+        assert graph.get_tensor_by_name("pooled:0").shape.as_list() == [None, 1]
+        assert graph.get_tensor_by_name("gradient:1").dtype == tf.int32
+
+
+def test_sizes_of_the_kind_of_tensorflow_1():
+    size, shape = tf.compat.v1.Dimension(3), tf.TensorShape([2, 2])
+    with gradbag.tensorflow.patch():
+        entries = {"grad": tf.ones([1, 1]), "indices": tf.constant([1]), "segment_ids": tf.constant([0])}
+        assert tf.raw_ops.SparseSegmentSumGrad(**entries, output_dim0=size).shape == (3, 1)
+        filled = tf.raw_ops.SparseFillEmptyRows(
+            indices=np.array([[0, 1]]), values=tf.constant([1.0]), dense_shape=shape, default_value=tf.constant(7.0)
+        )
+        assert filled.output_values.numpy().tolist() == [1.0, 7.0]
 
 
 # ------------------------------------------------------------------ what is built of them
@@ -234,11 +255,11 @@ def test_a_function_stays_what_it_was_traced_as():
     assert "SparseSegmentSum: indices[0] == 5 out of range" in message(inside)
 
 
-def test_the_readme_runs_as_printed():
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_document_runs_as_printed():
+    blocks = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
     (block,) = [block for block in blocks if "import tensorflow" in block]
     names = {}
-    exec(compile(block, "README.md", "exec"), names)  # noqa: S102  # our own text
+    exec(compile(block, "frameworks.md", "exec"), names)  # noqa: S102  # our own text
     assert isinstance(names["gradient"], tf.IndexedSlices)
     assert names["gradient"].indices.numpy().tolist() == [3, 17]
 

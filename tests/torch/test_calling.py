@@ -62,6 +62,14 @@ def test_what_cannot_be_is_said(given: Any, message: str) -> None:
         raw_ops.SparseSegmentSum(**{"data": table(), "indices": IDS, "segment_ids": BAGS, **given})
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning")
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_a_nested_tensor_is_named(layout: Any) -> None:
+    nested = torch.nested.nested_tensor([torch.ones(2, 2), torch.ones(1, 2)], layout=layout)
+    with pytest.raises(UnsupportedTypeError, match="data must be a dense tensor on the CPU; got a nested one on cpu"):
+        raw_ops.SparseSegmentSum(data=nested, indices=IDS, segment_ids=BAGS)
+
+
 def test_out_takes_no_tensors() -> None:
     with pytest.raises(ValueError, match="out must be None where an argument is Tensor"):
         raw_ops.SparseSegmentSum(data=table(), indices=IDS, segment_ids=BAGS, out=np.zeros((2, 2), np.float32))

@@ -53,7 +53,7 @@ def called(case: Case, values: list[Any]) -> list[Any]:
 
 
 def answered(op: Op, values: Any, answer: Any) -> list[Any]:
-    outputs = [] if answer is None else [answer] if op.result is None else list(answer)
+    outputs = [] if answer is None else op.flat_answer(answer)
     return [*[values[place] for place in op.flat_updates(len(values))], *outputs]
 
 
@@ -147,13 +147,15 @@ def test_what_numpy_refuses_is_refused_in_the_same_words(op: Op) -> None:
 @every_differentiable_op
 def test_gradients_of_order_one_and_two_in_both_modes(op: Op) -> None:
     count = 0
+    # Batched gradients are PyTorch's older vmap, which has no fallback for operators of lists.
+    batched = op.category != "grouped_embedding_bag"
     for name in {"float64", "complex128"} & set(op.types["T"]):
         for case in cases(op, {**usual_types(op), "T": name}):
             function, inputs = function_of(case, arguments_of(case))
             outputs = function(*inputs)
             if not all(0 < v.numel() <= 40 for v in (*inputs, *outputs)):
                 continue  # differences of nothing, or too many of them
-            assert torch.autograd.gradcheck(function, inputs, check_forward_ad=True, check_batched_grad=True)
+            assert torch.autograd.gradcheck(function, inputs, check_forward_ad=True, check_batched_grad=batched)
             assert torch.autograd.gradgradcheck(function, inputs)
             count += 1
     assert count >= 2
@@ -254,7 +256,7 @@ def test_the_schema_says_what_is_left_out_listed_and_updated(op: Op) -> None:
     marks = iter("abcdefgh")  # a letter for each argument that is updated
     for arg in op.inputs:
         kind = "Tensor[]" if arg.many else "Tensor?" if arg.optional else "Tensor"
-        kind = f"Tensor({next(marks)}!)" if arg.updates else kind
+        kind = f"Tensor({next(marks)}!){'[]' if arg.many else ''}" if arg.updates else kind
         assert f"{kind} {arg.name}" in schema
 
 

@@ -13,13 +13,17 @@ from gradbag.studio import messages
 REPLIES = {
     "(GET|POST) /api/session": messages.Session,
     "GET /api/catalogue": messages.Catalogue,
+    "POST /api/journal/.*": messages.Journaled,
     "GET /api/help/.*": messages.Help,
     "POST /api/check": messages.Check,
     "POST /api/fits": messages.Fits,
     "POST /api/layout": messages.Layout,
     "POST /api/differentiable": messages.Differentiable,
     "POST /api/differentiate": messages.Differentiated,
+    "POST /api/restate": messages.Differentiated,
     "POST /api/lens": messages.Lens,
+    "POST /api/rounds": messages.Rounds,
+    "POST /api/round": messages.Round,
     "POST /api/text": messages.Text,
     "POST /api/run": messages.RunStarted,
     "POST /api/step": messages.Stepped,
@@ -28,6 +32,7 @@ REPLIES = {
     "GET /api/file/.*": messages.OpenedFile,
     "PUT /api/file/.*": messages.SavedFile,
     "POST /api/open": messages.ImportedFile,
+    "POST /api/difference": messages.Difference,
 }
 
 

@@ -34,7 +34,8 @@ if "file_size" in settings:
     import resource
     size = settings.pop("file_size")
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-serve(Path(sys.argv[1]), 0, browser=False, limits=Limits(**settings), state=Path(sys.argv[2]))
+port = settings.pop("port", 0)
+serve(Path(sys.argv[1]), port, browser=False, limits=Limits(**settings), state=Path(sys.argv[2]))
 """
 PATIENCE = 30.0
 

@@ -18,7 +18,6 @@ from gradbag import page as pages
 from .conftest import Start
 from .served import MEAN_GRAD, Served
 
-ROUNDS = 10
 KILLS_IN_A_ROUND = 9  # of workers, before the server itself is killed
 
 
@@ -60,12 +59,13 @@ class Editor(threading.Thread):
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_when_it_is_killed_at_random(start: Start) -> None:
+@pytest.mark.parametrize("rounds", [2, pytest.param(10, marks=pytest.mark.kills)])
+def test_nothing_is_lost_when_it_is_killed_at_random(start: Start, rounds: int) -> None:
     chance = random.Random(1)
     number = kills = 0
     served = start()
     served.put("a.page.json", titled(0))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         editor = Editor(served, number)
         editor.start()
         for _ in range(KILLS_IN_A_ROUND):
@@ -93,4 +93,4 @@ def test_nothing_is_lost_when_it_is_killed_at_random(start: Start) -> None:
         acknowledged = max([0, *editor.journaled, *editor.saved])
         assert int(shown["title"]) >= acknowledged
         number = max(editor.number, int(shown["title"])) + 1
-    assert kills == 100
+    assert kills == 10 * rounds

@@ -19,7 +19,7 @@ import pytest
 from gradbag.studio import launch, routes_session
 
 from .conftest import Start
-from .served import MEAN_GRAD, PATIENCE, slow
+from .served import MEAN_GRAD, PATIENCE, Served, slow
 
 
 def command(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
@@ -174,13 +174,20 @@ def _is_dead(pid: int) -> bool:
         return True
 
 
-def test_cookie_dies_with_the_process(start: Start) -> None:
+def test_cookie_is_of_one_folder_and_one_port(tmp_path: Path, start: Start) -> None:
     served = start()
     cookie = served.cookie.partition("=")[2]
+
+    def asked(other: Served) -> int:
+        return httpx.get(f"{other.base}/api/files", headers={"Cookie": f"gradbag-{other.port}={cookie}"}).status_code
+
+    assert asked(served) == 200
     served.end()
-    again = start()
-    answer = httpx.get(f"{again.base}/api/files", headers={"Cookie": f"gradbag-{again.port}={cookie}"})
-    assert answer.status_code == 401
+    (tmp_path / "other").mkdir()
+    for again in (start(), start(folder=tmp_path / "other", port=served.port)):
+        assert asked(again) == 401
+        again.end()
+    assert asked(start(port=served.port)) == 200
 
 
 def test_modules_in_the_folder_are_not_imported(tmp_path: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

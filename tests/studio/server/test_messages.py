@@ -9,11 +9,12 @@ from gradbag.studio import messages
 from .conforming import conforms
 
 PROBLEM = {"node": "a", "port": "", "text": "is wrong"}
-NODE = {"key": None, "inputs": {"x": {"dtype": None, "shape": [None, 2]}}, "outputs": []}
+NODE = {"key": None, "inputs": {"x": {"dtype": None, "shape": [None, 2]}}, "outputs": [], "parts": 0}
+CHECK = {"problems": [PROBLEM], "nodes": {"a": NODE}, "parts": {}, "frozen": []}
 
 
 def test_what_is_right_conforms() -> None:
-    assert conforms({"problems": [PROBLEM], "nodes": {"a": NODE}}, messages.Check)
+    assert conforms(CHECK, messages.Check)
     assert conforms({"type": "node", "id": "1", "node": "a", "state": "running"}, messages.StudioEvent)
     assert conforms({"error": {"kind": "stale", "text": "changed"}, "current": None}, messages.RefusedReply)
 
@@ -23,10 +24,10 @@ def test_what_is_right_conforms() -> None:
     [
         [],
         {"problems": []},
-        {"problems": [], "nodes": {}, "more": 1},
-        {"problems": [{**PROBLEM, "port": None}], "nodes": {}},
-        {"problems": [], "nodes": {"a": {**NODE, "inputs": {"x": {"dtype": None, "shape": [2.5]}}}}},
-        {"problems": [], "nodes": {"a": {**NODE, "key": True}}},
+        {**CHECK, "more": 1},
+        {**CHECK, "problems": [{**PROBLEM, "port": None}]},
+        {**CHECK, "nodes": {"a": {**NODE, "inputs": {"x": {"dtype": None, "shape": [2.5]}}}}},
+        {**CHECK, "nodes": {"a": {**NODE, "key": True}}},
     ],
     ids=str,
 )
