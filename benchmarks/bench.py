@@ -2,6 +2,7 @@
 
     python benchmarks/bench.py               about half an hour
     python benchmarks/bench.py --quick       under two minutes, for a first impression
+    python benchmarks/bench.py --seed 7      a third of the bags has sizes that are drawn from this seed
     python benchmarks/bench.py --help        the rest
 
 A ratio above one means that gradbag is faster. No number is a threshold: machines differ. Every result is compared
@@ -42,9 +43,9 @@ MEMORY = {
 }
 
 
-def measure(quick: bool, memory: str, console: Console) -> tuple[list[tables.Row], dict[str, str]]:
+def measure(quick: bool, seed: int, memory: str, console: Console) -> tuple[list[tables.Row], dict[str, str]]:
     """Run a worker for each number of threads, one after the other, and collect their rows."""
-    tasks = workloads.plan(quick)
+    tasks = workloads.plan(quick, seed)
     rows: list[tables.Row] = []
     versions: dict[str, str] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -55,7 +56,7 @@ def measure(quick: bool, memory: str, console: Console) -> tuple[list[tables.Row
         bar = progress.add_task("Starting", total=sum(task.weight for task in tasks))
         for threads in dict.fromkeys(task.threads for task in tasks):
             numbers = [n for n, task in enumerate(tasks) if task.threads == threads]
-            with _worker(threads, quick, memory) as worker:
+            with _worker(threads, quick, seed, memory) as worker:
                 progress.update(bar, description=str(tasks[numbers[0]]))
                 for line in worker.stdout or ():
                     said = json.loads(line)
@@ -76,19 +77,20 @@ def import_seconds(times: int = 5) -> float:
     return statistics.median(map(float, done))
 
 
-def _worker(threads: int, quick: bool, memory: str) -> subprocess.Popen[str]:
+def _worker(threads: int, quick: bool, seed: int, memory: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "GRADBAG_NUM_THREADS": str(threads)}
     if memory == "same":
         environment["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    command = [sys.executable, str(HERE / "worker.py"), str(threads), "quick" if quick else "full"]
+    command = [sys.executable, str(HERE / "worker.py"), str(threads), "quick" if quick else "full", str(seed)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def circumstances(quick: bool, memory: str) -> dict[str, Any]:
+def circumstances(quick: bool, seed: int, memory: str) -> dict[str, Any]:
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": shlex.join([Path(sys.executable).name, *sys.argv]),
         "quick": quick,
+        "seed": seed,
         "memory": MEMORY[memory],
         "machine": {
             "processor": processor(),
@@ -116,6 +118,9 @@ def arguments() -> argparse.Namespace:
     about = (__doc__ or "").splitlines()[0]
     parser = argparse.ArgumentParser(description=about, epilog="A ratio above one means that gradbag is faster.")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller workloads: under two minutes")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="from which a third of the sizes of bags is drawn; 0 if not given"
+    )
     parser.add_argument("--list", action="store_true", help="list the workloads and stop")
     parser.add_argument("--memory", choices=list(MEMORY), default="same", help="huge pages for all, or the defaults")
     parser.add_argument(
@@ -132,14 +137,14 @@ def main() -> None:
     given = arguments()
     console = Console(width=None if sys.stdout.isatty() else 150, highlight=False)
     if given.list:
-        for task in workloads.plan(given.quick):
+        for task in workloads.plan(given.quick, given.seed):
             console.print(f"{task.threads} threads  {task.family:24}{task.op}, {task.workload or 'about ten entries'}")
         return
     if given.from_json:
         results = json.loads(given.from_json.read_text(encoding="utf-8"))
     else:
-        results = circumstances(given.quick, given.memory)
-        results["rows"], versions = measure(given.quick, given.memory, console)
+        results = circumstances(given.quick, given.seed, given.memory)
+        results["rows"], versions = measure(given.quick, given.seed, given.memory, console)
         results["versions"] |= versions
         results["import_seconds"] = import_seconds()
     tables.show(console, results)

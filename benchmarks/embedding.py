@@ -40,6 +40,7 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
     EmbeddingLocation,
     SplitTableBatchedEmbeddingBagsCodegen,
 )
+from limit import on_lines
 
 import gradbag
 import gradbag.tensorflow
@@ -181,7 +182,7 @@ def steps(given: Inputs) -> Iterator[Job]:
         "lazy Adam": (gradbag.optim.Adam.torch(LEARNING_RATE), None, torch.optim.SparseAdam),
     }
     for name, (optimizer, kind, of_torch) in fused.items():
-        table = given.table.copy()
+        table = on_lines(given.table)
         ours = _own_step(table, optimizer, bags, given.grad, mode)
         ours()
         peers: dict[str, Call] = {}
@@ -236,7 +237,7 @@ def _of_fbgemm(given: Inputs, mode: str, kind: str, initial: float) -> tuple[Cal
 
 def _of_torch(given: Inputs, mode: str, kind: Any) -> tuple[Call, Call]:
     layer = torch.nn.EmbeddingBag.from_pretrained(
-        torch.from_numpy(given.table.copy()), mode=mode, sparse=True, freeze=False
+        torch.from_numpy(on_lines(given.table)), mode=mode, sparse=True, freeze=False
     )
     optimizer = kind(layer.parameters(), lr=LEARNING_RATE)
     entries = [torch.from_numpy(given.ids), torch.from_numpy(given.offsets)]

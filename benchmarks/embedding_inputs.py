@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from limit import on_lines
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Inputs:
         self.splits = np.concatenate([[0], np.cumsum(lengths)])
         self.offsets = self.splits[:-1].copy()
         self.weights = rng.uniform(0.5, 2.0, count).astype(np.float32) if work.weighted else None
-        self.table = rng.standard_normal((work.rows, work.columns), dtype=np.float32)
+        self.table = on_lines(rng.standard_normal((work.rows, work.columns), dtype=np.float32))
         self.grad = rng.standard_normal((work.bags, work.columns), dtype=np.float32) * 0.01
 
     def unsafe(self) -> tuple[Any, Any]:

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from workloads import Bags, Inputs, Task
 
+from gradbag.memory import zeros_on_lines
+
 LIBRARY = Path(__file__).parent.parent / "build" / "benchmarks" / "liblimit.so"
-CACHE_LINE = 64
 
 Part = Callable[[], object]
 
@@ -58,9 +59,7 @@ def on_lines(array: Any) -> Any:
     """
     if array.dtype.hasobject:
         return array
-    room = np.empty(array.nbytes + CACHE_LINE, np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = zeros_on_lines(array.shape, array.dtype)
     copy[...] = array
     return copy
 

@@ -2,7 +2,8 @@
 
 The peers take turns, so that whatever else the machine does meets all of them; a ratio is taken inside each round, and
 the median of the rounds counts. Wall time is what a user waits; beside it stands, for machines that are busy, the time
-on a CPU of the busiest thread.
+on a CPU of the busiest thread. A call in a tight loop finds its threads awake and its data in the caches; what a single
+call costs after a pause, with other data in the caches, is measured as well: cold.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Call = Callable[[], object]
 
 # Thread pools that spin when they have nothing to do (OpenMP) are given this time to fall asleep before the next peer.
 SETTLE_SECONDS = 0.005
+# Before a cold call: long enough for every pool to sleep, and more bytes than the caches hold.
+COLD_SECONDS, COLD_BYTES = 0.03, 64 << 20
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Times:
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+    cold: list[float] = field(default_factory=list)
 
 
 class Comparison:
@@ -54,6 +58,7 @@ class Comparison:
         self.own = next(iter(peers))
         self.times = {name: Times() for name in peers}
         self.counts = {name: _calls_in(call, effort.batch_seconds) for name, call in peers.items()}
+        self._others = bytearray(COLD_BYTES)
 
     def run(self) -> None:
         started = time.perf_counter()
@@ -70,15 +75,25 @@ class Comparison:
             wall, cpu = _time(call, self.counts[name])
             self.times[name].wall.append(wall)
             self.times[name].cpu.append(cpu)
+            if len(self.times[name].cold) < self.effort.fewest:  # a few are enough for a median
+                self.times[name].cold.append(self._cold(call))
         first = next(iter(self.peers))
         self.peers[first] = self.peers.pop(first)
+
+    def _cold(self, call: Call) -> float:
+        """The seconds of one call that comes after a pause, behind other data."""
+        self._others[:] = bytes(COLD_BYTES)
+        time.sleep(COLD_SECONDS)
+        started = time.perf_counter()
+        call()
+        return time.perf_counter() - started
 
     @property
     def rounds(self) -> int:
         return len(self.times[self.own].wall)
 
-    def seconds(self, name: str) -> float:
-        return statistics.median(self.times[name].wall)
+    def seconds(self, name: str, clock: str = "wall") -> float:
+        return statistics.median(getattr(self.times[name], clock))
 
     def ratio(self, name: str, clock: str = "wall") -> float:
         """How many times longer a peer takes than the first."""

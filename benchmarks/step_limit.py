@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from limit import on_lines
 
 LIBRARY = ctypes.CDLL(str(Path(__file__).parent.parent / "build" / "benchmarks" / "liblimit.so"))
-CACHE_LINE = 64
 
 
 def set_threads(count: int) -> None:
@@ -24,8 +24,8 @@ def set_threads(count: int) -> None:
 def step(table: Any, ids: Any, output_bytes: int, changed: int) -> Callable[[], None]:
     """`changed` arrays of the size of the table are read and written at the rows that occur."""
     rows = np.unique(ids)
-    arrays = [_on_lines(table) for _ in range(changed)]
-    output = _on_lines(np.zeros(output_bytes, np.uint8))
+    arrays = [on_lines(table) for _ in range(changed)]
+    output = on_lines(np.zeros(output_bytes, np.uint8))
     row_bytes = ctypes.c_size_t(table[:1].nbytes)
 
     def run() -> None:
@@ -40,12 +40,3 @@ def step(table: Any, ids: Any, output_bytes: int, changed: int) -> Callable[[], 
 
 def _at(array: Any) -> Any:
     return ctypes.c_void_p(array.ctypes.data)
-
-
-def _on_lines(array: Any) -> Any:
-    """A copy that begins with a cache line."""
-    room = np.empty(array.nbytes + CACHE_LINE, np.uint8)
-    start = -room.ctypes.data % CACHE_LINE
-    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy

@@ -116,6 +116,7 @@ def family_table(family: str, title: str, rows: list[Row]) -> Table:
         ratios[f"vs {peer}"] = lambda row, peer=peer: ratio(row, peer)
     for peer in peers:
         ratios[f"CPU vs {SHORT[peer]}"] = lambda row, peer=peer: row.get("cpu_ratios", {}).get(peer)
+        ratios[f"cold vs {SHORT[peer]}"] = lambda row, peer=peer: row.get("cold_ratios", {}).get(peer)
     if family == "odd width":
         ratios["per byte"] = lambda row: row.get("per_byte")
     if any(map(share_of_limit, rows)):
