@@ -58,3 +58,19 @@ def test_blocks_go_through_the_clipboard_as_text(desk: Desk) -> None:
     desk.page.keyboard.press("Control+V")
     expect(desk.toasts).to_contain_text("The clipboard holds neither blocks")
     assert desk.text() == before
+
+
+def test_a_search_stays_open_though_the_last_block_is_drawn_late(desk: Desk) -> None:
+    """A new block gets the focus in the next frame; who has opened another search by then keeps it."""
+    desk.page.evaluate(
+        """() => {
+            const soon = window.requestAnimationFrame.bind(window);
+            window.requestAnimationFrame = (draw) => soon(() => setTimeout(() => draw(performance.now()), 500));
+        }"""
+    )
+    desk.add("Neg", (320, 120))
+    desk.page.mouse.dblclick(620, 120)
+    search = desk.page.get_by_role("combobox", name="Find a block")
+    expect(search).to_be_focused()
+    desk.page.wait_for_timeout(1000)
+    expect(search).to_be_focused()

@@ -12,10 +12,16 @@ export const canvasView: {
   pointer: Point | null; // where the mouse is, while over the canvas
 } = { flow: null, element: null, pointer: null };
 
-/** Keys go on at a block, once it is drawn. */
+/** What is typed into. */
+export const FIELDS = "input:not([type=checkbox]), textarea, select, [contenteditable=true]";
+
+/** Keys go on at a block, once it is drawn; who types somewhere by then is left alone. */
 export function focusBlock(name: string): void {
   const drawn = `[data-id="${CSS.escape(blockId(name))}"]`;
-  requestAnimationFrame(() => canvasView.element?.querySelector<HTMLElement>(drawn)?.focus());
+  requestAnimationFrame(() => {
+    if (document.activeElement?.matches(FIELDS)) return;
+    canvasView.element?.querySelector<HTMLElement>(drawn)?.focus();
+  });
 }
 
 /** A place on the screen for something new: under the pointer, or in the middle of the canvas. */

@@ -3,7 +3,7 @@
 import type { Point } from "../api/types";
 import { blockId, nameOf } from "../canvas/nodes";
 import { openSearch } from "../canvas/paneGestures";
-import { canvasView, focusBlock, placeOnPage } from "../canvas/view";
+import { canvasView, FIELDS, focusBlock, placeOnPage } from "../canvas/view";
 import { moveNodes } from "../page/edits";
 import { useStudio } from "../store";
 
@@ -267,7 +267,7 @@ const CONTROLS =
 /** The key that an event means here, if any. */
 export function keyFor(event: KeyboardEvent): Key | null {
   const target = event.target instanceof Element ? event.target : null;
-  const typing = target?.closest("input:not([type=checkbox]), textarea, select, [contenteditable=true]") ?? null;
+  const typing = target?.closest(FIELDS) ?? null;
   const found = KEYS.find((key) => !key.native && key.keys.some((one) => matches(one, event)));
   if (!found) return null;
   if (typing && !found.inFields) return null;
